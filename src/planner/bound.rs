@@ -1,0 +1,143 @@
+//! Lower bounds on the arena that hold for every plan of a problem.
+
+use alloc::vec::Vec;
+
+use super::problem::Problem;
+use crate::error::Error;
+use crate::units::{Align, Bytes, Step};
+
+/// The lower bound of DESIGN.md section 3, with the step at which it is reached.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub struct Bound {
+    /// No plan's arena is smaller, in unrounded bytes.
+    pub bytes: Bytes,
+    /// The first step at which the live buffers alone need that much; 0 for an empty problem.
+    pub step: Step,
+}
+
+/// Over all steps, the largest of (a) the sum of live sizes and (b) for each alignment A present, the sum of live sizes
+/// with alignment at least A, each rounded up to A, less the largest single padding among them.
+///
+/// (b) holds since those blocks start at multiples of A: stacked, each but the topmost costs its rounded size. Fixed
+/// offsets add (c) the end of every fixed buffer. Alias classes count once; merge them first
+/// ([`Problem::merge_aliases`]).
+pub fn lower_bound(problem: &Problem) -> Result<Bound, Error> {
+    let mut best = Bound::default();
+    for (i, b) in problem.buffers().iter().enumerate() {
+        if let (Some(at), true) = (b.spec.fixed, b.spec.size > 0) {
+            let end = crate::units::add(at, b.spec.size)?;
+            if end > best.bytes {
+                best = Bound { bytes: end, step: problem.hull(i).first };
+            }
+        }
+    }
+    let mut aligns: Vec<Align> = problem.buffers().iter().filter(|b| b.spec.size > 0).map(|b| b.spec.align).collect();
+    aligns.push(Align::ONE);
+    aligns.sort_unstable();
+    aligns.dedup();
+    for align in aligns {
+        let found = aligned_peak(problem, align)?;
+        if found.bytes > best.bytes {
+            best = found;
+        }
+    }
+    Ok(best)
+}
+
+/// An event of the sweep: at `step`, a block of `size` (rounded) with `padding` starts or, after its last step, ends.
+struct Event {
+    step: u64,
+    start: bool,
+    size: Bytes,
+    padding: Bytes,
+}
+
+/// The largest, over steps, of the sum of live rounded sizes less the largest padding, for buffers aligned to at least
+/// `align`.
+fn aligned_peak(problem: &Problem, align: Align) -> Result<Bound, Error> {
+    let mut events: Vec<Event> = Vec::new();
+    for (i, b) in problem.buffers().iter().enumerate() {
+        if b.spec.size == 0 || b.spec.align < align {
+            continue;
+        }
+        let size = crate::units::round_up(b.spec.size, align).map_err(|e| e.buffer(i))?;
+        let padding = size - b.spec.size;
+        for s in problem.spans(i) {
+            events.push(Event { step: u64::from(s.first), start: true, size, padding });
+            events.push(Event { step: u64::from(s.last) + 1, start: false, size, padding });
+        }
+    }
+    // Ends before starts, so that [0,1] and [2,3] are never counted together.
+    events.sort_unstable_by_key(|e| (e.step, e.start));
+    let mut best = Bound::default();
+    let mut live: u128 = 0;
+    // Live paddings, counted by value: the largest is wanted after every step.
+    let mut paddings: alloc::collections::BTreeMap<Bytes, u32> = alloc::collections::BTreeMap::new();
+    let mut i = 0;
+    while i < events.len() {
+        let step = events[i].step;
+        while i < events.len() && events[i].step == step {
+            let e = &events[i];
+            if e.start {
+                live += u128::from(e.size);
+                if e.padding > 0 {
+                    *paddings.entry(e.padding).or_insert(0) += 1;
+                }
+            } else {
+                live -= u128::from(e.size);
+                if e.padding > 0 {
+                    if let Some(count) = paddings.get_mut(&e.padding) {
+                        *count -= 1;
+                        if *count == 0 {
+                            paddings.remove(&e.padding);
+                        }
+                    }
+                }
+            }
+            i += 1;
+        }
+        let padding = paddings.last_key_value().map_or(0, |(&p, _)| p);
+        let need = live.saturating_sub(u128::from(padding));
+        if need > u128::from(best.bytes) {
+            let step = step as Step;
+            let bytes = u64::try_from(need)
+                .map_err(|_| Error::overflow("the sizes alive at one step do not fit 64 bits").at(step))?;
+            best = Bound { bytes, step };
+        }
+    }
+    Ok(best)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::planner::problem::{BufferSpec, Span};
+
+    #[test]
+    fn alignment_counts_all_padding_but_the_topmost() {
+        let a = Align::new(64).unwrap();
+        let mut p = Problem::new();
+        p.add_one(BufferSpec::new(65, a), 0, 1).unwrap();
+        p.add_one(BufferSpec::new(1, a), 1, 2).unwrap();
+        // 65 rounds to 128, 1 to 64; the padding of 63 on top need not exist.
+        assert_eq!(lower_bound(&p).unwrap(), Bound { bytes: 129, step: 1 });
+    }
+
+    #[test]
+    fn spans_with_a_gap_do_not_count_in_the_gap() {
+        let mut p = Problem::new();
+        p.add(BufferSpec::new(100, Align::ONE), &[Span::new(0, 0), Span::new(3, 3)]).unwrap();
+        p.add_one(BufferSpec::new(60, Align::ONE), 1, 2).unwrap();
+        assert_eq!(lower_bound(&p).unwrap().bytes, 100);
+    }
+
+    #[test]
+    fn sums_past_64_bits_are_an_error_and_the_last_step_does_not_wrap() {
+        let mut p = Problem::new();
+        p.add_one(BufferSpec::new(u64::MAX, Align::ONE), 0, u32::MAX).unwrap();
+        assert_eq!(lower_bound(&p).unwrap().bytes, u64::MAX);
+        p.add_one(BufferSpec::new(1, Align::ONE), 7, 7).unwrap();
+        let e = lower_bound(&p).unwrap_err();
+        assert_eq!((e.kind, e.step), (crate::error::Kind::Overflow, Some(7)));
+    }
+}

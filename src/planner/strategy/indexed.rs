@@ -1,0 +1,135 @@
+//! The greedy rules of [`crate::planner::greedy`] over conflict lists: the same offsets, without the n^2 scan, and for
+//! lifetimes of several spans.
+
+use alloc::vec::Vec;
+
+use crate::error::{Error, Subject};
+use crate::planner::conflict::Conflicts;
+use crate::planner::greedy::{before, Gap, Row, Rule};
+use crate::planner::problem::Problem;
+use crate::units::Bytes;
+
+/// Offsets by `rule` and the arena they need. Without `conflicts` the placed buffers are scanned, which needs no
+/// memory per pair.
+pub(crate) fn place(
+    problem: &Problem,
+    rule: Rule,
+    conflicts: Option<&Conflicts>,
+) -> Result<(Vec<Bytes>, Bytes), Error> {
+    let n = problem.len();
+    // The order looks at the first span's start only; conflicts look at all spans.
+    let rows: Vec<Row> = (0..n)
+        .map(|i| {
+            let (spec, hull) = (&problem.buffers()[i].spec, problem.hull(i));
+            Row {
+                size: spec.size,
+                align: spec.align,
+                first: hull.first,
+                last: hull.last,
+                kept: spec.kept,
+                fixed: spec.fixed,
+            }
+        })
+        .collect();
+    let mut order: Vec<u32> = (0..n as u32).collect();
+    order.sort_unstable_by(|&i, &j| before(rule, (i, &rows[i as usize]), (j, &rows[j as usize])));
+    let owned;
+    let conflicts = match conflicts {
+        Some(c) => c,
+        None => {
+            owned = Conflicts::of(problem);
+            &owned
+        }
+    };
+    // Sequence number of each placed buffer: TFLite keeps its list sorted by offset, equal offsets in order of
+    // placement. The gap rules do not depend on the order among equal offsets, so only the offset is compared below.
+    let mut placed = alloc::vec![false; n];
+    let mut offsets: Vec<Bytes> = alloc::vec![0; n];
+    let mut arena = 0;
+    let mut blocks: Vec<(Bytes, Bytes)> = Vec::new();
+    for &index in &order {
+        let i = index as usize;
+        let row = &rows[i];
+        if row.size == 0 {
+            continue;
+        }
+        let name = |e: Error| e.buffer(i).at(row.first);
+        blocks.clear();
+        for &o in conflicts.with(i) {
+            if placed[o as usize] {
+                let o = o as usize;
+                blocks.push((offsets[o], offsets[o] + rows[o].size));
+            }
+        }
+        let offset = match row.fixed {
+            Some(at) => {
+                let end = crate::units::add(at, row.size).map_err(name)?;
+                let hit = conflicts.with(i).iter().copied().find(|&o| {
+                    let k = o as usize;
+                    placed[k] && offsets[k] < end && at < offsets[k] + rows[k].size
+                });
+                if let Some(other) = hit {
+                    return Err(Error::argument("two fixed offsets collide")
+                        .buffer(i)
+                        .and(Subject::Buffer(other))
+                        .at(row.first.max(rows[other as usize].first)));
+                }
+                at
+            }
+            None => {
+                blocks.sort_unstable();
+                let mut gap = Gap::new(rule, row.size, row.align);
+                for &(from, to) in &blocks {
+                    if gap.pass(from, to).map_err(name)? {
+                        break;
+                    }
+                }
+                gap.offset().map_err(name)?
+            }
+        };
+        offsets[i] = offset;
+        placed[i] = true;
+        arena = arena.max(crate::units::add(offset, row.size).map_err(name)?);
+    }
+    Ok((offsets, arena))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::planner::greedy;
+    use crate::planner::problem::BufferSpec;
+    use crate::units::Align;
+
+    #[test]
+    fn the_same_offsets_as_over_slices() {
+        let mut x = 7u64;
+        let mut next = |n: u64| {
+            x = x.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            (x >> 33) % n
+        };
+        for _ in 0..300 {
+            let n = 1 + next(40) as usize;
+            let mut p = Problem::new();
+            let mut rows = Vec::new();
+            for _ in 0..n {
+                let first = next(20) as u32;
+                let row = Row {
+                    size: next(200),
+                    align: Align::new(1 << next(7)).unwrap(),
+                    first,
+                    last: first + next(8) as u32,
+                    kept: next(4) == 0,
+                    fixed: None,
+                };
+                p.add_one(BufferSpec::new(row.size, row.align).kept(row.kept), row.first, row.last).unwrap();
+                rows.push(row);
+            }
+            for rule in [Rule::FirstFit, Rule::GreedyBySize, Rule::TflmGreedy] {
+                let mut offsets = alloc::vec![0; n];
+                let arena = greedy::place(rule, &rows, &mut alloc::vec![0; 2 * n], &mut offsets).unwrap();
+                assert_eq!(place(&p, rule, None).unwrap(), (offsets, arena), "{rule:?}");
+            }
+        }
+    }
+}
