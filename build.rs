@@ -1,1 +1,2 @@
+//! Build steps: the C side of the layout asserts always, the header with the feature `header`.
 fn main() {}
