@@ -11,6 +11,8 @@
 extern crate alloc;
 
 pub mod error;
+#[cfg(any(feature = "capi", feature = "bare"))]
+pub mod ffi;
 pub mod graph;
 pub mod planner;
 pub mod units;
