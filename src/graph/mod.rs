@@ -15,4 +15,6 @@ pub mod incremental;
 #[cfg(feature = "alloc")]
 pub mod lower;
 #[cfg(feature = "alloc")]
+pub mod owned;
+#[cfg(feature = "alloc")]
 pub mod timeline;
