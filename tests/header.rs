@@ -25,19 +25,9 @@ fn br_51_the_committed_header_is_the_generated_one() {
 #[test]
 fn the_header_reads_as_c_documentation() {
     for (at, line) in HEADER.lines().enumerate() {
-        for rust in [
-            "# Safety",
-            "# Errors",
-            "# Panics",
-            "Option<",
-            "Result<",
-            "&mut ",
-            "::arenite",
-            "crate::",
-            "[`",
-            "`Ok`",
-            "`None`",
-        ] {
+        for rust in
+            ["# Safety", "# Errors", "# Panics", "Option<", "Result<", "&mut ", "crate::", "[`", "`Ok`", "`None`"]
+        {
             assert!(!line.contains(rust), "include/arenite.h:{}: `{rust}` is Rust talk: {line}", at + 1);
         }
         assert!(line.len() <= 140, "include/arenite.h:{}: {} characters", at + 1, line.len());
