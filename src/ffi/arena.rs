@@ -94,6 +94,7 @@ unsafe impl Versioned for arenite_arena_options_t {
 }
 
 fn source(s: &arenite_source_t) -> Result<Source, Error> {
+    super::options::zero(s.reserved)?;
     match s.kind {
         ARENITE_SOURCE_SYSTEM => Ok(Source::System),
         ARENITE_SOURCE_BUFFER => {

@@ -141,6 +141,7 @@ impl<'a> LiteTables<'a> {
     /// Every array of the description is null or readable for its count, every int array a node points to is null or
     /// readable for its size, and nobody writes to any of them during `'a`.
     pub(crate) unsafe fn new(desc: &arenite_lite_desc_t) -> Result<LiteTables<'a>, Error> {
+        super::options::zero(desc.reserved)?;
         let layout = Layout::try_from(desc.layout)?;
         let (tensor, node) = (layout.tensor_bytes(), layout.node_bytes());
         let stride = match usize::try_from(desc.node_stride) {

@@ -81,3 +81,11 @@ pub(crate) fn optional_align(bytes: u32) -> Result<Option<Align>, Error> {
         b => Align::new(b.into()).map(Some),
     }
 }
+
+/// A reserved field must be 0, so that it can get a meaning later.
+pub(crate) fn zero(reserved: u32) -> Result<(), Error> {
+    match reserved {
+        0 => Ok(()),
+        other => Err(Error::argument("a reserved field is not 0").needed(other.into())),
+    }
+}

@@ -9,12 +9,13 @@ use super::graph::arenite_graph_t;
 use super::guard;
 use super::handle::{self, Opaque};
 use super::options::{
-    arenite_graph_options_t, optional_align, read_options, ARENITE_STRATEGY_AUTO, ARENITE_STRATEGY_FIRST_FIT,
+    arenite_graph_options_t, optional_align, read_options, zero, ARENITE_STRATEGY_AUTO, ARENITE_STRATEGY_FIRST_FIT,
     ARENITE_STRATEGY_GREEDY_BY_SIZE, ARENITE_STRATEGY_TFLM_GREEDY,
 };
 use super::plan::{arenite_plan_t, layout_of_problem, lifetime_of, PlanInner};
 use super::status::{arenite_failure_t, arenite_status_t};
 use crate::error::{Error, Subject};
+use crate::graph::liveness::Role;
 use crate::graph::lower::{lower, persistent, Lowered, Persistent};
 use crate::graph::owned::Graph;
 use crate::graph::tables::{Allocation, Tables};
@@ -149,9 +150,10 @@ pub unsafe extern "C" fn arenite_planner_create(
     let make = || {
         // SAFETY: the caller's contract on `options`.
         let o = unsafe { abi::read_or_default(options) }?;
+        zero(o.reserved)?;
         let strategy = STRATEGIES.iter().find(|s| s.0 == o.strategy);
         let unknown = Error::argument("strategy is not one of ARENITE_STRATEGY_").needed(o.strategy.into());
-        let options = Options { strategy: strategy.ok_or(unknown)?.1, ..Options::default() };
+        let options = Options { strategy: strategy.ok_or(unknown)?.1 };
         Ok(PlannerInner { problem: Problem::new(), options })
     };
     // SAFETY: the caller's contracts on `out` and `failure`.
@@ -178,6 +180,7 @@ pub unsafe extern "C" fn arenite_planner_add(
         let out = unsafe { guard::out(out_index, "out_index is null") }?;
         // SAFETY: the caller's contract on `desc`.
         let d = unsafe { abi::read(desc, "the buffer description is null") }?;
+        zero(d.reserved)?;
         // SAFETY: the caller's contract on `spans`.
         let spans = unsafe { abi::array(d.spans, d.span_count, "spans is null") }?;
         let mut spec = BufferSpec::new(d.bytes, optional_align(d.alignment)?.unwrap_or(DEFAULT_ALIGN));
@@ -288,8 +291,8 @@ pub unsafe extern "C" fn arenite_planner_plan_graph(
         let options = unsafe { read_options(options) }?;
         // SAFETY: the caller's contract on `graph`.
         let g = unsafe { handle::borrow(graph) }?;
-        known_sizes(&g.graphs)?;
         let lowered = lower(&g.graphs, 0, &options, &g.pins)?;
+        known_sizes(&g.graphs, &lowered)?;
         let persistent = persistent(&g.graphs, options.align, &[&lowered.lives])?;
         let plan = plan(&lowered.problem, &p.options)?;
         PlanInner::verify(&lowered.problem, &plan.offsets).map_err(|_| INVALID)?;
@@ -300,12 +303,14 @@ pub unsafe extern "C" fn arenite_planner_plan_graph(
     unsafe { handle::exclusive(planner, body) }
 }
 
-fn known_sizes(graphs: &[Graph]) -> Result<(), Error> {
+/// A tensor that a node writes cannot be left out of the plan because its size is unknown.
+fn known_sizes(graphs: &[Graph], lowered: &Lowered) -> Result<(), Error> {
     for (g, graph) in graphs.iter().enumerate() {
         for t in 0..graph.tensor_count() {
             let tensor = graph.tensor(t);
+            let used = !matches!(lowered.lives.own[g][t].role, Role::Unwritten | Role::Constant);
             let planned = matches!(tensor.allocation, Allocation::ArenaRw | Allocation::ArenaRwPersistent);
-            if planned && tensor.bytes.is_none() {
+            if used && planned && tensor.bytes.is_none() {
                 let e = Error::unknown_size("the tensor's size is not known: set it or make the tensor dynamic");
                 return Err(e.tensor(t).and(Subject::Subgraph(g as u32)));
             }
