@@ -10,7 +10,8 @@ if(NOT ARENITE_CARGO OR NOT ARENITE_RUSTC)
 endif()
 
 file(STRINGS "${CMAKE_CURRENT_LIST_DIR}/../src/ffi/version.rs" arenite_abi REGEX "pub const ARENITE_ABI_VERSION")
-string(REGEX REPLACE ".*= ([0-9]+);.*" "\\1" arenite_abi "${arenite_abi}")
+string(REGEX MATCH "= ([0-9]+)" ignored "${arenite_abi}")
+set(arenite_abi "${CMAKE_MATCH_1}")
 set(arenite_soname "libarenite.so.${arenite_abi}")
 
 # Debug is cargo's dev profile, everything else release.
