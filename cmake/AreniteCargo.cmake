@@ -42,10 +42,11 @@ set(shared_name "${CMAKE_SHARED_LIBRARY_PREFIX}arenite${CMAKE_SHARED_LIBRARY_SUF
 set(static_name "${CMAKE_STATIC_LIBRARY_PREFIX}arenite${CMAKE_STATIC_LIBRARY_SUFFIX}")
 set(arenite_shared_file "${arenite_output}/${shared_name}")
 set(arenite_static_file "${arenite_output}/${static_name}")
-set(arenite_outputs "${arenite_static_file}" "${arenite_shared_file}")
+# The shared library first: it is the one that cargo's libarenite.d names, and Ninja compares the two.
+set(arenite_outputs "${arenite_shared_file}" "${arenite_static_file}")
 
 # rustc sets no SONAME, and without one a program would store the path of the build tree.
-set(arenite_rustc_args --print "native-static-libs=${arenite_output}/native-static-libs.txt")
+set(arenite_rustc_args)
 set(arenite_link_command)
 if(UNIX AND NOT APPLE)
   list(APPEND arenite_rustc_args -C "link-arg=-Wl,-soname,${arenite_soname}")
