@@ -15,4 +15,6 @@ pub mod error;
 pub mod ffi;
 pub mod graph;
 pub mod planner;
+#[cfg(feature = "std")]
+pub mod runtime;
 pub mod units;
