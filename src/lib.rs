@@ -12,5 +12,7 @@ extern crate alloc;
 
 pub mod error;
 pub mod graph;
+#[cfg(feature = "model")]
+pub mod model;
 pub mod planner;
 pub mod units;
