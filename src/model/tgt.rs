@@ -140,8 +140,8 @@ impl<'a, L: Iterator<Item = &'a [u8]>> Reader<'a, L> {
     }
 
     fn expect(&mut self, what: &str) -> Result<Line<'a>, ReadError> {
-        let end = Position::line(self.line);
-        self.next()?.ok_or_else(|| ReadError::new(end, format!("the table ends where {what} was expected")))
+        let found = self.next()?;
+        found.ok_or_else(|| ReadError::new(Position::line(self.line), format!("the table ends where {what} was expected")))
     }
 
     fn model(&mut self, file_bytes: u64) -> Result<Model, ReadError> {
