@@ -28,12 +28,10 @@ impl Model {
     /// Reads a graph table.
     pub fn from_tgt(file: &[u8]) -> Result<Model, ReadError> {
         let mut reader = Reader { lines: file.split(|&b| b == b'\n'), line: 0, names: HashMap::new() };
-        let model = reader.model(file.len() as u64)?;
-        model.call_order().and_then(|order| {
-            let mut model = model;
-            model.spread_effects(&order);
-            Ok(model)
-        })
+        let mut model = reader.model(file.len() as u64)?;
+        let order = model.call_order()?;
+        model.spread_effects(&order);
+        Ok(model)
     }
 }
 
@@ -141,7 +139,9 @@ impl<'a, L: Iterator<Item = &'a [u8]>> Reader<'a, L> {
 
     fn expect(&mut self, what: &str) -> Result<Line<'a>, ReadError> {
         let found = self.next()?;
-        found.ok_or_else(|| ReadError::new(Position::line(self.line), format!("the table ends where {what} was expected")))
+        found.ok_or_else(|| {
+            ReadError::new(Position::line(self.line), format!("the table ends where {what} was expected"))
+        })
     }
 
     fn model(&mut self, file_bytes: u64) -> Result<Model, ReadError> {
