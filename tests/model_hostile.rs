@@ -205,7 +205,7 @@ impl Words {
             entries[usize::from(slot) / 2] = 4 + 4 * i as u16;
         }
         entries.iter().for_each(|e| self.0.extend(e.to_le_bytes()));
-        while self.0.len() % 4 != 0 {
+        while !self.0.len().is_multiple_of(4) {
             self.0.push(0);
         }
         let at = self.word(0);
