@@ -23,4 +23,4 @@ pub use plan::{Plan, Stats};
 #[cfg(feature = "alloc")]
 pub use problem::{Alias, Buffer, BufferSpec, Problem, Span};
 #[cfg(feature = "alloc")]
-pub use strategy::{plan, Options, Strategy};
+pub use strategy::{plan, plan_with, Options, Progress, Strategy};
