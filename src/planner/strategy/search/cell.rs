@@ -23,9 +23,9 @@ pub(crate) trait Cell:
 }
 
 macro_rules! cell {
-    ($($t:ty),*) => {$(
+    ($($t:ty: $bits:expr),*) => {$(
         impl Cell for $t {
-            const LIMIT: u64 = 1 << (<$t>::BITS - 2);
+            const LIMIT: u64 = 1 << $bits;
             const ZERO: Self = 0;
             const ONE: Self = 1;
             const FAR: Self = <$t>::MAX;
@@ -41,4 +41,5 @@ macro_rules! cell {
     )*};
 }
 
-cell!(i16, i32, i64);
+// The widest leaves room for a priority beside an offset in one word; 2^46 units are more than anything addresses.
+cell!(i16: 14, i32: 30, i64: 46);

@@ -10,6 +10,8 @@ use crate::planner::strategy::instance::Instance;
 pub(super) const PINNED: u8 = 1;
 /// It would rest on a buffer of the same lifetime that should be above it.
 pub(super) const BLOCKED: u8 = 2;
+/// Its least offset has changed since the list was last in order.
+pub(super) const RAISED: u8 = 4;
 
 /// A buffer that is not placed yet, in 16 bytes where numbers are narrow.
 #[derive(Clone, Copy, Debug)]
@@ -34,6 +36,14 @@ impl<V> Item<V> {
     }
 }
 
+impl<V: Cell> Item<V> {
+    /// Position in a node's list: by least offset, then priority.
+    #[inline]
+    pub fn place(&self) -> u64 {
+        self.least.get() << 16 | u64::from(self.rank)
+    }
+}
+
 /// A buffer that has just been placed at its least offset.
 pub(super) struct Placed<V> {
     pub item: Item<V>,
@@ -41,16 +51,35 @@ pub(super) struct Placed<V> {
     pub cap: V,
 }
 
-/// Sorts by least offset, then priority. Lists change little from node to node, which suits insertion.
-pub(super) fn sort<V: Cell>(items: &mut [Item<V>]) {
-    for i in 1..items.len() {
-        let x = items[i];
-        let mut j = i;
-        while j > 0 && (items[j - 1].least, items[j - 1].rank) > (x.least, x.rank) {
-            items[j] = items[j - 1];
-            j -= 1;
+/// Restores the order by least offset, then priority, after some items were marked [`RAISED`]. The others are in order
+/// among themselves, so the raised ones are sorted apart and merged back from the top.
+#[inline(never)]
+pub(super) fn sort<V: Cell>(items: &mut [Item<V>], raised: &mut Vec<Item<V>>) {
+    raised.clear();
+    let mut stay = 0;
+    for i in 0..items.len() {
+        if items[i].flags & RAISED != 0 {
+            items[i].flags &= !RAISED;
+            raised.push(items[i]);
+        } else {
+            if stay != i {
+                items[stay] = items[i];
+            }
+            stay += 1;
         }
-        items[j] = x;
+    }
+    raised.sort_unstable_by_key(Item::place);
+    let mut to = items.len();
+    while let Some(last) = raised.last() {
+        let key = last.place();
+        while stay > 0 && items[stay - 1].place() > key {
+            stay -= 1;
+            to -= 1;
+            items[to] = items[stay];
+        }
+        to -= 1;
+        items[to] = *last;
+        raised.pop();
     }
 }
 
@@ -238,7 +267,7 @@ impl<V: Cell> Shape<V> {
         }
         if o.base > o.least {
             o.least = o.base;
-            o.flags &= !BLOCKED;
+            o.flags = o.flags & !BLOCKED | RAISED;
         }
         let id = usize::from(o.id);
         if o.least > cap[id] {
@@ -256,6 +285,7 @@ impl<V: Cell> Shape<V> {
 
     /// Whether the items, sorted by least offset and stacked in that order, stay within `limit` in every section. With
     /// release dates that order is the best one (a single machine's makespan), so this is a lower bound.
+    #[inline(never)]
     pub fn fits(&mut self, items: &[Item<V>], limit: V) -> bool {
         let (mut lo, mut up) = (usize::MAX, 0);
         for i in items {
@@ -294,6 +324,7 @@ impl<V: Cell> Shape<V> {
     }
 
     /// The state of a list of items: least offsets, resting places and marks of each.
+    #[inline(never)]
     pub fn key(&self, items: &[Item<V>], salt: u64) -> Key {
         let (mut a, mut b) = (salt, salt.rotate_left(32));
         for i in items {

@@ -25,7 +25,7 @@ mod table;
 use alloc::vec::Vec;
 
 pub(crate) use cell::Cell;
-use item::{Item, Shape, BLOCKED, PINNED};
+use item::{Item, Shape, BLOCKED, PINNED, RAISED};
 use table::{Key, Table};
 
 use super::instance::Instance;
@@ -88,7 +88,13 @@ pub(crate) struct Search<'a, V> {
     salt: u64,
     /// Static order of the current question, for the stacking rule.
     tie: Vec<u16>,
+    /// Least offset of each remaining item, by buffer, at the current node.
+    now: Vec<V>,
+    /// A buffer that conflicts with each buffer and was in the way of its resting place when last looked; the buffer
+    /// `n`, which never is, where none is known.
+    witness: Vec<u16>,
     /// Scratch.
+    raised: Vec<Item<V>>,
     cross: Vec<i32>,
     totals: Vec<u64>,
     nodes: u64,
@@ -113,6 +119,9 @@ impl<'a, V: Cell> Search<'a, V> {
             table: Table::new(MEMORY),
             salt: 0,
             tie: alloc::vec![0; n],
+            now: alloc::vec![V::FAR; n + 1],
+            witness: alloc::vec![n as u16; n],
+            raised: Vec::new(),
             cross: Vec::new(),
             totals: Vec::new(),
             nodes: 0,
@@ -161,6 +170,7 @@ impl<'a, V: Cell> Search<'a, V> {
             }
             self.items.push(item);
         }
+        self.items.sort_unstable_by_key(Item::place);
         self.frames.push(Frame { start: 0, keys: 0, phase: Phase::Waiting });
         if n == 0 {
             return Outcome::Found;
@@ -238,7 +248,7 @@ impl<'a, V: Cell> Search<'a, V> {
             if self.nodes % STRIDE == 0 && stop(self.nodes) {
                 return Verdict::Stopped;
             }
-            item::sort(&mut self.items[start..]);
+            item::sort(&mut self.items[start..], &mut self.raised);
             if self.rules.bound {
                 if !self.shape.fits(&self.items[start..], limit) {
                     return Verdict::Failed;
@@ -302,7 +312,8 @@ impl<'a, V: Cell> Search<'a, V> {
     }
 
     /// Whether an item must go to its lowest place now, or is past it.
-    fn forced(&self, start: usize) -> Forced {
+    #[inline(never)]
+    fn forced(&mut self, start: usize) -> Forced {
         let items = &self.items[start..];
         if items[0].flags & PINNED != 0 {
             return Forced::Place(0);
@@ -310,13 +321,24 @@ impl<'a, V: Cell> Search<'a, V> {
         if !self.rules.hole {
             return Forced::No;
         }
+        // Most items are still in the way of the same one as at the last node: look there first.
+        self.now.fill(V::FAR);
+        for i in items {
+            self.now[usize::from(i.id)] = i.least;
+        }
         for (k, b) in items.iter().enumerate() {
             let need = b.base + b.size;
-            let blocked = items.iter().enumerate().any(|(j, o)| {
-                // Items ascend: once one starts above the place, the rest do.
-                o.least < need && j != k && self.shape.conflict(o, b)
+            let witness = &mut self.witness[usize::from(b.id)];
+            if self.now[usize::from(*witness)] < need || b.flags & PINNED != 0 {
+                continue;
+            }
+            // Items ascend: once one starts above the place, the rest do.
+            let reach = items.iter().take_while(|o| o.least < need);
+            let found = reach.enumerate().find(|&(j, o)| j != k && self.shape.conflict(o, b));
+            let blocked = found.is_some_and(|(_, o)| {
+                *witness = o.id;
+                true
             });
-            let blocked = blocked || b.flags & PINNED != 0;
             if !blocked {
                 if b.base < b.least || b.flags & BLOCKED != 0 {
                     return Forced::Dominated;
@@ -385,12 +407,12 @@ impl<'a, V: Cell> Search<'a, V> {
             return false;
         }
         items[0].least = next;
-        items[0].flags &= !BLOCKED;
+        items[0].flags = items[0].flags & !BLOCKED | RAISED;
         if self.rules.twins {
             for o in &mut items[1..] {
                 if o.least == b.least && self.shape.twins(o, &b) {
                     o.least = next;
-                    o.flags &= !BLOCKED;
+                    o.flags = o.flags & !BLOCKED | RAISED;
                 }
             }
         }
