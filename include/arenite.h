@@ -938,7 +938,8 @@ ARENITE_NODISCARD arenite_status_t arenite_planner_clear(struct arenite_planner_
  * The planner keeps its buffers: more can be added and the whole planned again.
  * Returns: `ARENITE_OK`; `ARENITE_ERR_ARGUMENT` naming two fixed offsets that collide; `ARENITE_ERR_CAPACITY` where the
  * options give a capacity and no plan that fits was found (`needed` is the best arena found, and the message says whether
- * it is proven that none fits); `ARENITE_ERR_OVERFLOW`; `ARENITE_ERR_NO_MEMORY`. Ownership: `*out` is the caller's until `arenite_plan_destroy`.
+ * it is proven that none fits); `ARENITE_ERR_OVERFLOW`; `ARENITE_ERR_NO_MEMORY`.
+ * Ownership: `*out` is the caller's until `arenite_plan_destroy`.
  */
 ARENITE_NODISCARD
 arenite_status_t arenite_planner_plan(struct arenite_planner_t *planner,

@@ -321,7 +321,8 @@ pub unsafe extern "C" fn arenite_planner_clear(planner: *mut arenite_planner_t) 
 /// The planner keeps its buffers: more can be added and the whole planned again.
 /// Returns: `ARENITE_OK`; `ARENITE_ERR_ARGUMENT` naming two fixed offsets that collide; `ARENITE_ERR_CAPACITY` where the
 /// options give a capacity and no plan that fits was found (`needed` is the best arena found, and the message says whether
-/// it is proven that none fits); `ARENITE_ERR_OVERFLOW`; `ARENITE_ERR_NO_MEMORY`. Ownership: `*out` is the caller's until `arenite_plan_destroy`.
+/// it is proven that none fits); `ARENITE_ERR_OVERFLOW`; `ARENITE_ERR_NO_MEMORY`.
+/// Ownership: `*out` is the caller's until `arenite_plan_destroy`.
 ///
 /// # Safety
 /// `planner` is null or live; `out` is null or valid for one pointer write.
