@@ -40,7 +40,7 @@ fn every_declaration_has_a_comment() {
     let lines: Vec<&str> = HEADER.lines().collect();
     for (at, line) in lines.iter().enumerate() {
         let declares =
-            line.starts_with("ARENITE_NODISCARD ") || (line.starts_with("void arenite_") && line.contains('('));
+            line.starts_with("ARENITE_NODISCARD") || (line.starts_with("void arenite_") && line.contains('('));
         if declares {
             assert!(lines[at - 1].trim_end().ends_with("*/"), "include/arenite.h:{}: no comment: {line}", at + 1);
         }
