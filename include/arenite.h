@@ -155,6 +155,9 @@
 /** What TensorFlow Lite Micro does. */
 #define ARENITE_STRATEGY_TFLM_GREEDY 3
 
+/** Search until the plan is proven optimal or the effort is spent; the plan says which. */
+#define ARENITE_STRATEGY_EXACT 4
+
 /** Inputs and outputs are kept; an output that nobody reads lives at its step. The default. */
 #define ARENITE_POLICY_SAFE 0
 
@@ -401,6 +404,22 @@ typedef struct arenite_lifetime_t {
     uint32_t span_count;
 } arenite_lifetime_t;
 
+/** Where planning stands. */
+typedef struct arenite_progress_t {
+    /** Search nodes visited so far. */
+    uint64_t nodes;
+    /** The arena of the best plan so far, in unrounded bytes. */
+    uint64_t arena_bytes;
+    /** The best bound proven so far. */
+    uint64_t lower_bound;
+} arenite_progress_t;
+
+/**
+ * Called every few hundred search nodes. Returns 0 to go on, anything else to stop: the best plan so far is returned.
+ * A deadline belongs here, since the planner has no clock. Must not unwind, and must not use the planner that calls it.
+ */
+typedef uint32_t (*arenite_progress_fn)(void *user, const struct arenite_progress_t *progress);
+
 /** How to plan. */
 typedef struct arenite_planner_options_t {
     /** `sizeof(arenite_planner_options_t)`. */
@@ -411,6 +430,20 @@ typedef struct arenite_planner_options_t {
     uint32_t strategy;
     /** 0. */
     uint32_t reserved;
+    /**
+     * Search nodes to spend at most; 0 for about a second's worth with AUTO and no limit with EXACT. The same effort gives
+     * the same plan on every machine, and more effort never a worse one.
+     */
+    uint64_t effort;
+    /**
+     * Bytes the arena may have: the search ends at the first plan that fits, and at the first proof that none does. 0 asks
+     * for the smallest arena.
+     */
+    uint64_t capacity;
+    /** Called while searching; null for none. */
+    arenite_progress_fn progress;
+    /** Handed to `progress`. Kept. */
+    void *user;
 } arenite_planner_options_t;
 
 /** A closed range of steps: a buffer written at `first` and last read at `last` is alive at both. */
@@ -903,10 +936,13 @@ ARENITE_NODISCARD arenite_status_t arenite_planner_clear(struct arenite_planner_
  * Places every added buffer.
  *
  * The planner keeps its buffers: more can be added and the whole planned again.
- * Returns: `ARENITE_OK`; `ARENITE_ERR_ARGUMENT` naming two fixed offsets that collide; `ARENITE_ERR_OVERFLOW`;
- * `ARENITE_ERR_NO_MEMORY`. Ownership: `*out` is the caller's until `arenite_plan_destroy`.
+ * Returns: `ARENITE_OK`; `ARENITE_ERR_ARGUMENT` naming two fixed offsets that collide; `ARENITE_ERR_CAPACITY` where the
+ * options give a capacity and no plan that fits was found (`needed` is the best arena found, and the message says whether
+ * it is proven that none fits); `ARENITE_ERR_OVERFLOW`; `ARENITE_ERR_NO_MEMORY`. Ownership: `*out` is the caller's until `arenite_plan_destroy`.
  */
-ARENITE_NODISCARD arenite_status_t arenite_planner_plan(struct arenite_planner_t *planner, struct arenite_plan_t **out);
+ARENITE_NODISCARD
+arenite_status_t arenite_planner_plan(struct arenite_planner_t *planner,
+                                      struct arenite_plan_t **out);
 
 /**
  * Finds the lifetimes of a graph and places its tensors. Buffers added to the planner play no part in it.

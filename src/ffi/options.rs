@@ -15,6 +15,8 @@ pub const ARENITE_STRATEGY_FIRST_FIT: u32 = 1;
 pub const ARENITE_STRATEGY_GREEDY_BY_SIZE: u32 = 2;
 /// What TensorFlow Lite Micro does.
 pub const ARENITE_STRATEGY_TFLM_GREEDY: u32 = 3;
+/// Search until the plan is proven optimal or the effort is spent; the plan says which.
+pub const ARENITE_STRATEGY_EXACT: u32 = 4;
 
 /// Inputs and outputs are kept; an output that nobody reads lives at its step. The default.
 pub const ARENITE_POLICY_SAFE: u32 = 0;

@@ -1,6 +1,8 @@
 //! The planner: buffers with lifetimes, or a whole graph, to a plan.
 
+use core::ffi::c_void;
 use core::mem::size_of;
+use core::ops::ControlFlow;
 
 use alloc::vec::Vec;
 
@@ -9,8 +11,8 @@ use super::graph::arenite_graph_t;
 use super::guard;
 use super::handle::{self, Opaque};
 use super::options::{
-    arenite_graph_options_t, optional_align, read_options, zero, ARENITE_STRATEGY_AUTO, ARENITE_STRATEGY_FIRST_FIT,
-    ARENITE_STRATEGY_GREEDY_BY_SIZE, ARENITE_STRATEGY_TFLM_GREEDY,
+    arenite_graph_options_t, optional_align, read_options, zero, ARENITE_STRATEGY_AUTO, ARENITE_STRATEGY_EXACT,
+    ARENITE_STRATEGY_FIRST_FIT, ARENITE_STRATEGY_GREEDY_BY_SIZE, ARENITE_STRATEGY_TFLM_GREEDY,
 };
 use super::plan::{arenite_plan_t, layout_of_problem, lifetime_of, PlanInner};
 use super::status::{arenite_failure_t, arenite_status_t};
@@ -19,7 +21,7 @@ use crate::graph::liveness::Role;
 use crate::graph::lower::{lower, persistent, Lowered, Persistent};
 use crate::graph::owned::Graph;
 use crate::graph::tables::{Allocation, Tables};
-use crate::planner::{plan, BufferSpec, Options, Plan, Problem, Span, Strategy};
+use crate::planner::{plan_with, BufferSpec, Options, Plan, Problem, Progress, Span, Strategy};
 use crate::runtime::arena::{Layout, Place, Slot};
 use crate::units::DEFAULT_ALIGN;
 
@@ -31,6 +33,7 @@ pub struct arenite_planner_t {
 pub(crate) struct PlannerInner {
     problem: Problem,
     options: Options,
+    listener: Listener,
 }
 
 impl Opaque for arenite_planner_t {
@@ -39,16 +42,34 @@ impl Opaque for arenite_planner_t {
     const NULL: &'static str = "the planner is null";
 }
 
-const STRATEGIES: [(u32, Strategy); 4] = [
+const STRATEGIES: [(u32, Strategy); 5] = [
     (ARENITE_STRATEGY_AUTO, Strategy::Auto),
     (ARENITE_STRATEGY_FIRST_FIT, Strategy::FirstFit),
     (ARENITE_STRATEGY_GREEDY_BY_SIZE, Strategy::GreedyBySize),
     (ARENITE_STRATEGY_TFLM_GREEDY, Strategy::TflmGreedy),
+    (ARENITE_STRATEGY_EXACT, Strategy::Exact),
 ];
 
 pub(crate) fn strategy_number(strategy: Strategy) -> u32 {
     STRATEGIES.iter().find(|s| s.1 == strategy).map_or(ARENITE_STRATEGY_AUTO, |s| s.0)
 }
+
+/// Where planning stands.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct arenite_progress_t {
+    /// Search nodes visited so far.
+    pub nodes: u64,
+    /// The arena of the best plan so far, in unrounded bytes.
+    pub arena_bytes: u64,
+    /// The best bound proven so far.
+    pub lower_bound: u64,
+}
+
+/// Called every few hundred search nodes. Returns 0 to go on, anything else to stop: the best plan so far is returned.
+/// A deadline belongs here, since the planner has no clock. Must not unwind, and must not use the planner that calls it.
+pub type arenite_progress_fn =
+    Option<unsafe extern "C" fn(user: *mut c_void, progress: *const arenite_progress_t) -> u32>;
 
 /// How to plan.
 #[repr(C)]
@@ -62,15 +83,74 @@ pub struct arenite_planner_options_t {
     pub strategy: u32,
     /// 0.
     pub reserved: u32,
+    /// Search nodes to spend at most; 0 for about a second's worth with AUTO and no limit with EXACT. The same effort gives
+    /// the same plan on every machine, and more effort never a worse one.
+    pub effort: u64,
+    /// Bytes the arena may have: the search ends at the first plan that fits, and at the first proof that none does. 0 asks
+    /// for the smallest arena.
+    pub capacity: u64,
+    /// Called while searching; null for none.
+    pub progress: arenite_progress_fn,
+    /// Handed to `progress`. Kept.
+    pub user: *mut c_void,
 }
 
-const _: () = assert!(size_of::<arenite_planner_options_t>() == 16);
-
-// SAFETY: `repr(C)`, begins with the two numbers, and every field is an integer.
+// SAFETY: `repr(C)`, begins with the two numbers, and every field is an integer, a raw pointer or an optional function
+// pointer, for which any bytes are a valid value (it is the contract that makes it callable).
 unsafe impl Versioned for arenite_planner_options_t {
-    const DEFAULT: Self = Self { struct_size: 16, flags: 0, strategy: ARENITE_STRATEGY_AUTO, reserved: 0 };
+    const DEFAULT: Self = Self {
+        struct_size: size_of::<Self>() as u32,
+        flags: 0,
+        strategy: ARENITE_STRATEGY_AUTO,
+        reserved: 0,
+        effort: 0,
+        capacity: 0,
+        progress: None,
+        user: core::ptr::null_mut(),
+    };
     const OLDER: &'static [usize] = &[];
     const FLAGS: u32 = 0;
+}
+
+/// The caller's progress function with its argument.
+#[derive(Clone, Copy)]
+struct Listener {
+    call: arenite_progress_fn,
+    user: *mut c_void,
+}
+
+// SAFETY: only the thread that has the planner to itself calls it; whether that may be another thread than the one that
+// created the planner is the caller's choice.
+unsafe impl Send for Listener {}
+// SAFETY: as above.
+unsafe impl Sync for Listener {}
+
+impl PlannerInner {
+    fn solve(&self, problem: &Problem) -> Result<Plan, Error> {
+        let listener = self.listener;
+        let mut progress = |p: &Progress| {
+            let Some(call) = listener.call else { return ControlFlow::Continue(()) };
+            let p = arenite_progress_t { nodes: p.nodes, arena_bytes: p.arena_bytes, lower_bound: p.lower_bound };
+            // SAFETY: the contract on the callback; `p` is live during the call.
+            match unsafe { call(listener.user, &p) } {
+                0 => ControlFlow::Continue(()),
+                _ => ControlFlow::Break(()),
+            }
+        };
+        let plan = plan_with(problem, &self.options, &mut progress)?;
+        PlanInner::verify(problem, &plan.offsets).map_err(|_| INVALID)?;
+        match self.options.capacity {
+            Some(capacity) if plan.arena_bytes > capacity => {
+                let reason = if plan.lower_bound > capacity {
+                    "no plan fits the capacity; this one is the best found"
+                } else {
+                    "no plan that fits the capacity was found; this one is the best so far"
+                };
+                Err(Error::capacity(reason).needed(plan.arena_bytes).available(capacity))
+            }
+            _ => Ok(plan),
+        }
+    }
 }
 
 /// A closed range of steps: a buffer written at `first` and last read at `last` is alive at both.
@@ -153,8 +233,11 @@ pub unsafe extern "C" fn arenite_planner_create(
         zero(o.reserved)?;
         let strategy = STRATEGIES.iter().find(|s| s.0 == o.strategy);
         let unknown = Error::argument("strategy is not one of ARENITE_STRATEGY_").needed(o.strategy.into());
-        let options = Options { strategy: strategy.ok_or(unknown)?.1 };
-        Ok(PlannerInner { problem: Problem::new(), options })
+        let mut options = Options::of(strategy.ok_or(unknown)?.1);
+        options.effort = (o.effort > 0).then_some(o.effort);
+        options.capacity = (o.capacity > 0).then_some(o.capacity);
+        let listener = Listener { call: o.progress, user: o.user };
+        Ok(PlannerInner { problem: Problem::new(), options, listener })
     };
     // SAFETY: the caller's contracts on `out` and `failure`.
     unsafe { handle::create(out, failure, make) }
@@ -236,8 +319,9 @@ pub unsafe extern "C" fn arenite_planner_clear(planner: *mut arenite_planner_t) 
 /// Places every added buffer.
 ///
 /// The planner keeps its buffers: more can be added and the whole planned again.
-/// Returns: `ARENITE_OK`; `ARENITE_ERR_ARGUMENT` naming two fixed offsets that collide; `ARENITE_ERR_OVERFLOW`;
-/// `ARENITE_ERR_NO_MEMORY`. Ownership: `*out` is the caller's until `arenite_plan_destroy`.
+/// Returns: `ARENITE_OK`; `ARENITE_ERR_ARGUMENT` naming two fixed offsets that collide; `ARENITE_ERR_CAPACITY` where the
+/// options give a capacity and no plan that fits was found (`needed` is the best arena found, and the message says whether
+/// it is proven that none fits); `ARENITE_ERR_OVERFLOW`; `ARENITE_ERR_NO_MEMORY`. Ownership: `*out` is the caller's until `arenite_plan_destroy`.
 ///
 /// # Safety
 /// `planner` is null or live; `out` is null or valid for one pointer write.
@@ -250,8 +334,7 @@ pub unsafe extern "C" fn arenite_planner_plan(
     let body = |p: &mut PlannerInner| {
         // SAFETY: the caller's contract on `out`.
         let out = unsafe { guard::out(out, "the pointer for the plan is null") }?;
-        let plan = plan(&p.problem, &p.options)?;
-        PlanInner::verify(&p.problem, &plan.offsets).map_err(|_| INVALID)?;
+        let plan = p.solve(&p.problem)?;
         let layout = layout_of_problem(&p.problem, &plan);
         let buffers = p.problem.buffers().iter().filter(|b| b.spec.size > 0).count() as u64;
         let total_bytes = p.problem.total_bytes()?;
@@ -294,8 +377,7 @@ pub unsafe extern "C" fn arenite_planner_plan_graph(
         let lowered = lower(&g.graphs, 0, &options, &g.pins)?;
         known_sizes(&g.graphs, &lowered)?;
         let persistent = persistent(&g.graphs, options.align, &[&lowered.lives])?;
-        let plan = plan(&lowered.problem, &p.options)?;
-        PlanInner::verify(&lowered.problem, &plan.offsets).map_err(|_| INVALID)?;
+        let plan = p.solve(&lowered.problem)?;
         out.write(handle::new(plan_of_graph(&g.graphs, &lowered, &persistent, plan)?)?);
         Ok(())
     };
