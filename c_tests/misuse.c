@@ -110,7 +110,7 @@ static void null_outputs_are_refused(void) {
     CHECK_STATUS(arenite_graph_create(NULL), ARENITE_ERR_NULL);
     CHECK_STATUS(arenite_graph_add_tensor(graph, NULL, NULL), ARENITE_ERR_NULL);
     CHECK_STATUS(arenite_graph_add_tensor(graph, &tensor, NULL), ARENITE_ERR_NULL);
-    CHECK_STATUS(arenite_graph_attach(graph, graph, NULL), ARENITE_ERR_BUSY);
+    CHECK_STATUS(arenite_graph_attach(graph, graph, NULL), ARENITE_ERR_NULL);
     CHECK_STATUS(arenite_graph_last_failure(graph, NULL), ARENITE_ERR_NULL);
     CHECK_STATUS(arenite_planner_create(NULL, NULL, NULL), ARENITE_ERR_NULL);
     CHECK_STATUS(arenite_planner_plan(planner, NULL), ARENITE_ERR_NULL);
@@ -121,12 +121,18 @@ static void null_outputs_are_refused(void) {
     CHECK_STATUS(arenite_plan_required_bytes(plan, ARENITE_ARENA_MAIN, NULL, NULL), ARENITE_ERR_NULL);
     CHECK_STATUS(arenite_arena_create(plan, NULL, NULL, NULL), ARENITE_ERR_NULL);
     CHECK_STATUS(arenite_arena_resolve(arena, 0, 0, NULL, &bytes), ARENITE_ERR_NULL);
-    CHECK_STATUS(arenite_arena_resolve(arena, 0, 0, &data, NULL), ARENITE_ERR_NULL);
+    CHECK_OK(arenite_arena_resolve(arena, 0, 0, &data, NULL)); /* the size is optional */
     CHECK_STATUS(arenite_arena_generation(arena, NULL), ARENITE_ERR_NULL);
     CHECK_STATUS(arenite_arena_committed_bytes(arena, ARENITE_ARENA_MAIN, NULL), ARENITE_ERR_NULL);
     CHECK_STATUS(arenite_graph_set_outputs(graph, NULL, 1), ARENITE_ERR_NULL);
     CHECK_STATUS(arenite_graph_lifetimes(graph, NULL, 0, NULL, 1), ARENITE_ERR_NULL);
     CHECK_STATUS(arenite_planner_check(planner, NULL, 1, &number), ARENITE_ERR_NULL);
+}
+
+static void one_object_in_two_places_is_refused(void) {
+    uint32_t index = 77;
+    CHECK_STATUS(arenite_graph_attach(graph, graph, &index), ARENITE_ERR_BUSY);
+    CHECK_EQ(index, 77);
 }
 
 static void objects_of_another_type_are_refused(void) {
@@ -275,6 +281,7 @@ int main(void) {
     set_up();
     RUN(null_objects_are_refused);
     RUN(null_outputs_are_refused);
+    RUN(one_object_in_two_places_is_refused);
     RUN(objects_of_another_type_are_refused);
     RUN(structs_of_zeros_are_refused);
     RUN(structs_of_ones_are_refused);
