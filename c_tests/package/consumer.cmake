@@ -11,7 +11,11 @@ run("${CMAKE_COMMAND}" -G "${GENERATOR}" -S "${SOURCE}/examples/cmake" -B "${WOR
   -DCMAKE_NO_SYSTEM_FROM_IMPORTED=ON # or the warnings of arenite.h would be suppressed
   "-DARENITE_FROM=${WAY}" "-DARENITE_DIR=${SOURCE}" "-DCMAKE_PREFIX_PATH=${PREFIX}" "-DARENITE_CARGO_TARGET_DIR=${CARGO_DIR}")
 run("${CMAKE_COMMAND}" --build "${WORK}")
-foreach(program IN ITEMS app_c app_cxx)
+set(programs app_c)
+if(CXX)
+  list(APPEND programs app_cxx)
+endif()
+foreach(program IN LISTS programs)
   run("${WORK}/${program}")
   if(NOT output MATCHES "arenite ${VERSION}")
     message(FATAL_ERROR "${program} says: ${output}")

@@ -16,9 +16,12 @@ foreach(pair IN ITEMS "gcc g++" "clang clang++")
   list(GET pair 1 cxx)
   find_program(ARENITE_TEST_${c} ${c})
   find_program(ARENITE_TEST_${cxx} ${cxx})
-  if(ARENITE_TEST_${c} AND ARENITE_TEST_${cxx})
+  if(ARENITE_TEST_${c})
     list(APPEND compilers ${c})
-    set(cxx_of_${c} ${cxx})
+    set(cxx_of_${c})
+    if(ARENITE_TEST_${cxx})
+      set(cxx_of_${c} ${cxx})
+    endif()
   else()
     message(STATUS "arenite: consumers are not tested with ${c}, which was not found")
   endif()
@@ -66,3 +69,7 @@ add_script_test(rebuild rebuild.cmake package
 add_script_test(bare bare.cmake package
   "-DCARGO=${ARENITE_CARGO}" "-DCC=${CMAKE_C_COMPILER}" "-DNM=${CMAKE_NM}" "-DSOURCE=${PROJECT_SOURCE_DIR}"
   "-DWORK=${CMAKE_CURRENT_BINARY_DIR}/bare")
+
+# Rust without std.
+add_script_test(no_std no_std.cmake package
+  "-DCARGO=${ARENITE_CARGO}" "-DSOURCE=${PROJECT_SOURCE_DIR}" "-DWORK=${CMAKE_CURRENT_BINARY_DIR}/no_std")
