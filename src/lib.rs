@@ -14,6 +14,8 @@ pub mod error;
 #[cfg(any(feature = "capi", feature = "bare"))]
 pub mod ffi;
 pub mod graph;
+#[cfg(feature = "model")]
+pub mod model;
 pub mod planner;
 #[cfg(feature = "std")]
 pub mod runtime;
