@@ -27,4 +27,4 @@ pub(crate) use problem::union;
 #[cfg(feature = "alloc")]
 pub use problem::{Alias, Buffer, BufferSpec, Problem, Span};
 #[cfg(feature = "alloc")]
-pub use strategy::{plan, Options, Strategy};
+pub use strategy::{plan, plan_with, Options, Progress, Strategy};
