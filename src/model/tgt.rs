@@ -141,7 +141,9 @@ impl<'a, L: Iterator<Item = &'a [u8]>> Reader<'a, L> {
 
     fn expect(&mut self, what: &str) -> Result<Line<'a>, ReadError> {
         let found = self.next()?;
-        found.ok_or_else(|| ReadError::new(Position::line(self.line), format!("the table ends where {what} was expected")))
+        found.ok_or_else(|| {
+            ReadError::new(Position::line(self.line), format!("the table ends where {what} was expected"))
+        })
     }
 
     fn model(&mut self, file_bytes: u64) -> Result<Model, ReadError> {
