@@ -6,7 +6,6 @@ use std::ops::Deref;
 use std::path::Path;
 
 use arenite::model::{Model, OffsetColumn, ProblemFile};
-use arenite::planner::Problem;
 use arenite::units::Align;
 
 use super::output::{Done, Failure};
@@ -139,21 +138,4 @@ fn format(path: &str, bytes: &[u8]) -> Option<Format> {
         "json" => Some(Format::Profile),
         _ => None,
     }
-}
-
-/// The problem of `file` without the sharing in place that `offsets` do not follow: an engine need not share.
-pub fn strict_unless_shared(problem: &Problem, offsets: &[u64]) -> Problem {
-    let mut out = Problem::with_capacity(problem.len());
-    for (i, b) in problem.buffers().iter().enumerate() {
-        // It was accepted before with the same spans.
-        let _ = out.add(b.spec, problem.spans(i));
-    }
-    for i in 0..problem.len() {
-        if let Some(a) = problem.alias_of(i) {
-            if offsets[i] == offsets[a.root as usize].saturating_add(a.delta) {
-                let _ = out.alias(i as u32, a.root, a.delta);
-            }
-        }
-    }
-    out
 }

@@ -1,6 +1,7 @@
 //! The command line: plans a model or a problem, and checks plans. One file per command.
 
 mod check;
+mod check_out;
 mod csv_out;
 mod input;
 mod json;

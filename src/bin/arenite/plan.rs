@@ -93,7 +93,8 @@ fn strategies() -> impl TypedValueParser<Value = Strategy> {
         .map(|name| Strategy::from_name(&name).unwrap_or_default())
 }
 
-fn policies() -> impl TypedValueParser<Value = Policy> {
+/// Names of policies.
+pub fn policies() -> impl TypedValueParser<Value = Policy> {
     const ALL: [Policy; 3] = [Policy::Safe, Policy::Tflite, Policy::Tflm];
     PossibleValuesParser::new(ALL.map(Policy::name))
         .map(|name| ALL.into_iter().find(|p| p.name() == name).unwrap_or_default())

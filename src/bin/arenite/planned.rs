@@ -96,7 +96,7 @@ impl Planned {
             set_shape(&mut model, set)?;
         }
         let scratch = scratch(&mut model, args)?;
-        let entries = entries(&mut model, args)?;
+        let entries = entries(&mut model, args.subgraph)?;
         let options = Options {
             policy: args.policy.unwrap_or_default(),
             in_place: !args.no_in_place,
@@ -269,8 +269,8 @@ fn scratch(model: &mut Model, args: &Args) -> Done<Option<Bytes>> {
 }
 
 /// The subgraphs to plan. One planned alone counts its calls as ordinary nodes.
-fn entries(model: &mut Model, args: &Args) -> Done<Vec<usize>> {
-    let Some(k) = args.subgraph else { return Ok(model.entries()) };
+pub fn entries(model: &mut Model, alone: Option<u32>) -> Done<Vec<usize>> {
+    let Some(k) = alone else { return Ok(model.entries()) };
     let count = model.subgraphs.len();
     let Some(graph) = model.subgraphs.get_mut(k as usize) else {
         return Err(Failure::about(format!("--subgraph {k}"), format!("the model has {count} subgraphs, from 0")));
