@@ -40,6 +40,18 @@ pub(crate) fn caught<R>(body: impl FnOnce() -> R) -> Result<R, Panicked> {
     Ok(body())
 }
 
+/// Without `std` a panic calls C's `abort`, so the host decides what stopping means.
+#[cfg(all(feature = "bare", not(feature = "std"), not(test)))]
+#[panic_handler]
+fn stop(_: &core::panic::PanicInfo<'_>) -> ! {
+    extern "C" {
+        /// Of the C library, which every C program has; a microcontroller's may be the application's own.
+        fn abort() -> !;
+    }
+    // SAFETY: `abort` has no preconditions and does not return.
+    unsafe { abort() }
+}
+
 /// Runs the body of an export that has no handle.
 pub(crate) fn call(body: impl FnOnce() -> Result<(), Error>) -> arenite_status_t {
     match run(body) {
