@@ -237,7 +237,11 @@ typedef struct arenite_arena_t arenite_arena_t;
  */
 typedef struct arenite_graph_t arenite_graph_t;
 
-/** Offsets for one problem or graph. It never changes: any number of threads may read one plan. */
+/**
+ * Offsets for one problem or graph.
+ *
+ * Threads: it never changes, so any number of threads may read one plan.
+ */
 typedef struct arenite_plan_t arenite_plan_t;
 
 /** Buffers to place, and how. Threads: one at a time. */
