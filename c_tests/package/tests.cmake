@@ -70,6 +70,9 @@ add_script_test(bare bare.cmake package
   "-DCARGO=${ARENITE_CARGO}" "-DCC=${CMAKE_C_COMPILER}" "-DNM=${CMAKE_NM}" "-DSOURCE=${PROJECT_SOURCE_DIR}"
   "-DWORK=${CMAKE_CURRENT_BINARY_DIR}/bare")
 
+add_script_test(readme_example readme.cmake package
+  "-DSOURCE=${PROJECT_SOURCE_DIR}" "-DWORK=${CMAKE_CURRENT_BINARY_DIR}/readme")
+
 # Rust without std.
 add_script_test(no_std no_std.cmake package
   "-DCARGO=${ARENITE_CARGO}" "-DSOURCE=${PROJECT_SOURCE_DIR}" "-DWORK=${CMAKE_CURRENT_BINARY_DIR}/no_std")
