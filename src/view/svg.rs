@@ -143,7 +143,7 @@ fn peak(w: &mut dyn Write, report: &Report, x: Scale<'_>) -> io::Result<()> {
     let (middle, high) = ((left + right) / 2.0, HEIGHT - BOTTOM - TOP);
     writeln!(
         w,
-        r##"<rect x="{left:.2}" y="{TOP}" width="{0:.2}" height="{high}" fill="#ffd54a" fill-opacity="0.4" pointer-events="none"/>
+        r##"<rect x="{left:.2}" y="{TOP}" width="{0:.2}" height="{high}" fill="#ffd54a" fill-opacity="0.25" pointer-events="none"/>
 <path d="M{4:.2} {1} h12 l-6 8 z" fill="#b8860b"><title>peak: {2} B alive at step {3}</title></path>"##,
         right - left,
         TOP - 9.0,
