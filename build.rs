@@ -76,8 +76,22 @@ mod header {
     use std::{env, fs};
 
     /// The nouns in life-cycle order; a file that is not named here comes after them, by name.
-    const ORDER: [&str; 11] =
-        ["version", "status", "lite", "graph", "planner", "plan", "report", "arena", "pool", "frame", "watch"];
+    const ORDER: [&str; 14] = [
+        "version",
+        "status",
+        "lite",
+        "lite_tables",
+        "options",
+        "graph",
+        "planner",
+        "plan",
+        "report",
+        "arena",
+        "pool",
+        "frame",
+        "watch",
+        "bare",
+    ];
     /// Files without exports.
     const INTERNAL: [&str; 4] = ["mod", "abi", "guard", "handle"];
 

@@ -10,7 +10,8 @@ if(NOT ARENITE_CARGO OR NOT ARENITE_RUSTC)
 endif()
 
 file(STRINGS "${CMAKE_CURRENT_LIST_DIR}/../src/ffi/version.rs" arenite_abi REGEX "pub const ARENITE_ABI_VERSION")
-string(REGEX REPLACE ".*= ([0-9]+);.*" "\\1" arenite_abi "${arenite_abi}")
+string(REGEX MATCH "= ([0-9]+)" ignored "${arenite_abi}")
+set(arenite_abi "${CMAKE_MATCH_1}")
 set(arenite_soname "libarenite.so.${arenite_abi}")
 
 # Debug is cargo's dev profile, everything else release.
@@ -41,10 +42,11 @@ set(shared_name "${CMAKE_SHARED_LIBRARY_PREFIX}arenite${CMAKE_SHARED_LIBRARY_SUF
 set(static_name "${CMAKE_STATIC_LIBRARY_PREFIX}arenite${CMAKE_STATIC_LIBRARY_SUFFIX}")
 set(arenite_shared_file "${arenite_output}/${shared_name}")
 set(arenite_static_file "${arenite_output}/${static_name}")
-set(arenite_outputs "${arenite_static_file}" "${arenite_shared_file}")
+# The shared library first: it is the one that cargo's libarenite.d names, and Ninja compares the two.
+set(arenite_outputs "${arenite_shared_file}" "${arenite_static_file}")
 
 # rustc sets no SONAME, and without one a program would store the path of the build tree.
-set(arenite_rustc_args --print "native-static-libs=${arenite_output}/native-static-libs.txt")
+set(arenite_rustc_args)
 set(arenite_link_command)
 if(UNIX AND NOT APPLE)
   list(APPEND arenite_rustc_args -C "link-arg=-Wl,-soname,${arenite_soname}")

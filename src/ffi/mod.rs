@@ -11,13 +11,35 @@
 #![allow(clippy::doc_markdown)] // the documentation is C documentation
 
 pub mod abi;
+#[cfg(feature = "std")]
+pub mod arena;
+pub mod bare;
+#[cfg(feature = "std")]
+pub mod graph;
 pub mod guard;
 #[cfg(feature = "std")]
 pub mod handle;
 pub mod lite;
+pub mod lite_tables;
+pub mod options;
+#[cfg(feature = "std")]
+pub mod plan;
+#[cfg(feature = "std")]
+pub mod planner;
 pub mod status;
 pub mod version;
 
+#[cfg(feature = "std")]
+pub use arena::*;
+pub use bare::*;
+#[cfg(feature = "std")]
+pub use graph::*;
 pub use lite::*;
+pub use lite_tables::*;
+pub use options::*;
+#[cfg(feature = "std")]
+pub use plan::*;
+#[cfg(feature = "std")]
+pub use planner::*;
 pub use status::*;
 pub use version::*;

@@ -259,7 +259,9 @@ mod tests {
     use super::super::rows::tests::{op, Op, Small};
     use super::*;
 
-    fn lives(graphs: &[Small]) -> (Timeline, Vec<Vec<Vec<(u32, u32)>>>) {
+    type Spans = Vec<(u32, u32)>;
+
+    fn lives(graphs: &[Small]) -> (Timeline, Vec<Vec<Spans>>) {
         let line = Timeline::of(graphs, 0).unwrap();
         let lives = line.lives(graphs, &Options::default()).unwrap();
         let spans =

@@ -3,6 +3,7 @@
 //! A table type lists its fields once; the verifier and the accessors are both made from that list, so a field is
 //! always read as the type it was verified as. A value of a table type exists only inside a buffer that was verified
 //! from [`root`] down or, for an operator's options, by [`Operator::options`].
+#![allow(unsafe_code)]
 
 use flatbuffers::{
     Follow, ForwardsUOffset, InvalidFlatbuffer, Table, VOffsetT, Vector, Verifiable, Verifier, VerifierOptions,
@@ -190,32 +191,40 @@ fn follow<'a, T: Follow<'a> + Verifiable>(buf: &'a [u8], at: usize) -> Result<T:
         max_apparent_size: buf.len().saturating_mul(6).saturating_add(4096),
         ignore_missing_null_terminator: true,
     };
-    T::run_verifier(&mut Verifier::new(&options, buf), at).map_err(|e| refused(&e))?;
+    T::run_verifier(&mut Verifier::new(&options, buf), at).map_err(|e| refused(&e, buf.len()))?;
     // SAFETY: the line above verified a `T` at `at` of this very buffer.
     Ok(unsafe { T::follow(buf, at) })
 }
 
-/// The verifier's finding as a position and a path of field names.
-fn refused(error: &InvalidFlatbuffer) -> ReadError {
+/// The verifier's finding as a position in the file of `length` bytes and a path of field names.
+fn refused(error: &InvalidFlatbuffer, length: usize) -> ReadError {
     use flatbuffers::ErrorTraceDetail as Detail;
     let (at, what, trace) = match error {
         InvalidFlatbuffer::Unaligned { position, error_trace, .. } => {
-            (Position::Byte(*position as u64), "a value is not aligned", Some(error_trace))
+            (*position, "a value is not aligned", error_trace)
         }
         InvalidFlatbuffer::RangeOutOfBounds { range, error_trace } => {
-            (Position::Byte(range.start as u64), "a value reaches past the end of the file", Some(error_trace))
+            (range.start, "a value reaches past the end of the file", error_trace)
         }
         InvalidFlatbuffer::SignedOffsetOutOfBounds { position, error_trace, .. } => {
-            (Position::Byte(*position as u64), "a table's offset to its field list leaves the file", Some(error_trace))
+            (*position, "a table's offset to its field list leaves the file", error_trace)
         }
         InvalidFlatbuffer::TooManyTables | InvalidFlatbuffer::ApparentSizeTooLarge => {
-            (Position::Whole, "the file names the same bytes over and over", None)
+            return ReadError::new(Position::Whole, "the file names the same bytes over and over");
         }
-        InvalidFlatbuffer::DepthLimitReached => (Position::Whole, "tables are nested too deeply", None),
-        _ => (Position::Whole, "not a FlatBuffer", None), // strings and required fields are not verified as such
+        // Strings, unions and required fields are not verified as such, and the tables here do not nest that deep.
+        _ => return ReadError::new(Position::Whole, "not a FlatBuffer"),
     };
+    let trace = trace.as_ref();
+    // Where an offset points out of the file, the offset's own place is the one to look at.
+    let innermost = trace.first().map_or(length, |step| match step {
+        Detail::VectorElement { position, .. }
+        | Detail::TableField { position, .. }
+        | Detail::UnionVariant { position, .. } => *position,
+    });
+    let at = Position::Byte(if at < length { at } else { innermost.min(length) } as u64);
     let mut path = String::new();
-    for step in trace.into_iter().flat_map(|t| t.as_ref().iter().rev()) {
+    for step in trace.iter().rev() {
         match step {
             Detail::TableField { field_name, .. } | Detail::UnionVariant { variant: field_name, .. } => {
                 path.push_str(if path.is_empty() { "" } else { "." });

@@ -28,12 +28,10 @@ impl Model {
     /// Reads a graph table.
     pub fn from_tgt(file: &[u8]) -> Result<Model, ReadError> {
         let mut reader = Reader { lines: file.split(|&b| b == b'\n'), line: 0, names: HashMap::new() };
-        let model = reader.model(file.len() as u64)?;
-        model.call_order().and_then(|order| {
-            let mut model = model;
-            model.spread_effects(&order);
-            Ok(model)
-        })
+        let mut model = reader.model(file.len() as u64)?;
+        let order = model.call_order()?;
+        model.spread_effects(&order);
+        Ok(model)
     }
 }
 
@@ -104,8 +102,10 @@ impl<'a> Line<'a> {
                 .split('x')
                 .map(|d| match d {
                     "?" | "-1" => Ok(-1),
-                    // Parsed as unsigned: no other negative number is a dimension.
-                    _ => self.number::<u32>(field, d, "dimensions joined by x").map(i64::from),
+                    _ => match d.parse::<i64>() {
+                        Ok(n) if n >= 0 => Ok(n),
+                        _ => self.refuse(field, format!("expected dimensions joined by x, got {}", quoted(text))),
+                    },
                 })
                 .collect::<Result<_, _>>()
                 .map(Some),

@@ -4,6 +4,8 @@
 use flatbuffers::{FlatBufferBuilder, UnionWIPOffset, VOffsetT, WIPOffset};
 
 type Offset = WIPOffset<UnionWIPOffset>;
+/// Names and tensors.
+type Names = Vec<(&'static str, u32)>;
 
 #[derive(Clone, Default)]
 pub struct TensorSpec {
@@ -61,7 +63,7 @@ pub struct FileSpec {
     pub buffers: Vec<BufferSpec>,
     pub metadata: Vec<(&'static str, u32)>,
     /// Key, subgraph, inputs, outputs.
-    pub signatures: Vec<(&'static str, u32, Vec<(&'static str, u32)>, Vec<(&'static str, u32)>)>,
+    pub signatures: Vec<(&'static str, u32, Names, Names)>,
 }
 
 /// A table from its fields.

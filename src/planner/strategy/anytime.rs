@@ -6,7 +6,7 @@ use core::ops::ControlFlow;
 use super::indexed;
 use super::instance::{Instance, Range};
 use super::options::{Options, Progress};
-use super::order;
+use super::order::{self, Order};
 use super::search::{Cell, Outcome, Search};
 use super::valley::{self, ByRank, ByStart};
 use super::Strategy;
@@ -194,39 +194,65 @@ fn rounds<V: Cell>(
     let n = instance.len() as u64;
     let step = align.bytes().max(instance.unit);
     let mut search = Search::<V>::new(instance, totals, options.rules);
-    let effort = options.budget();
+    let effort = options.budget(instance.len());
     let mut share = 8 * n;
-    loop {
+    // How far below the best plan to aim where the bound is out of reach: half way at first, and half of that whenever no
+    // order gets there.
+    let mut stride = 0;
+    for round in 0u32.. {
         share += share * 2 / 5;
-        for order in &order::SEARCH {
-            if best.done() {
-                return;
-            }
-            let target = best.bound.next_multiple_of(step);
-            let target = options.capacity.map_or(target, |c| c.max(best.bound));
-            let spent = best.stats.nodes;
-            let (arena, lower) = (best.arena, best.bound);
-            let outcome = search.run(order, target, share.min(effort - spent), &mut |nodes| {
-                progress(&Progress { nodes: spent + nodes, arena_bytes: arena, lower_bound: lower }).is_break()
-            });
-            best.stats.nodes += search.nodes();
-            match outcome {
-                Outcome::Found => {
-                    let offsets = search.offsets();
-                    let arena = instance.arena(&offsets).expect("within the target");
-                    best.offer(arena, options.strategy, || offsets.iter().map(|o| o * instance.unit).collect());
-                }
-                Outcome::Infeasible => {
-                    best.bound = attainable(instance, target);
-                    best.stats.nodes_to_proof = best.stats.nodes;
-                    best.goal = best.goal.max(best.bound.next_multiple_of(step));
-                    if options.capacity.is_some() {
-                        return;
+        // Every second round disturbs the orders: what they have in common may be what is wrong.
+        let noise = if round % 2 == 1 { round } else { 0 };
+        for low in [true, false] {
+            let mut fell = false;
+            let chosen = |k: usize| options.rules.order.is_none_or(|o| usize::from(o) == k);
+            for (_, order) in order::SEARCH.iter().enumerate().filter(|o| chosen(o.0)) {
+                let order = &Order { noise, ..*order };
+                let bottom = best.bound.next_multiple_of(step);
+                let target = match options.capacity {
+                    Some(capacity) => capacity.max(best.bound),
+                    None if low => bottom,
+                    None => {
+                        let top = (best.arena - 1) / step * step;
+                        let room = top.saturating_sub(bottom);
+                        stride = if stride == 0 { room / 2 / step * step } else { stride.min(room) };
+                        top - stride
                     }
+                };
+                let spent = best.stats.nodes;
+                let (arena, lower) = (best.arena, best.bound);
+                let outcome = search.run(order, target, share.min(effort - spent), &mut |nodes| {
+                    progress(&Progress { nodes: spent + nodes, arena_bytes: arena, lower_bound: lower }).is_break()
+                });
+                best.stats.nodes += search.nodes();
+                match outcome {
+                    Outcome::Found => {
+                        let offsets = search.offsets();
+                        let arena = instance.arena(&offsets).expect("within the target");
+                        best.offer(arena, options.strategy, || offsets.iter().map(|o| o * instance.unit).collect());
+                        fell = true;
+                    }
+                    Outcome::Infeasible => {
+                        best.bound = attainable(instance, target);
+                        best.stats.nodes_to_proof = best.stats.nodes;
+                        best.goal = best.goal.max(best.bound.next_multiple_of(step));
+                        if options.capacity.is_some() {
+                            return;
+                        }
+                    }
+                    Outcome::Stopped => return,
+                    Outcome::Budget if best.stats.nodes >= effort => return,
+                    Outcome::Budget => {}
                 }
-                Outcome::Stopped => return,
-                Outcome::Budget if best.stats.nodes >= effort => return,
-                Outcome::Budget => {}
+                if best.done() {
+                    return;
+                }
+            }
+            if options.capacity.is_some() {
+                break;
+            }
+            if !low && !fell {
+                stride = stride / 2 / step * step;
             }
         }
     }
