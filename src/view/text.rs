@@ -16,6 +16,8 @@ pub struct Overview<'a> {
     pub entries: &'a [Report],
     /// The persistent arena.
     pub persistent_bytes: Bytes,
+    /// The part of it that resource variables take.
+    pub resource_bytes: Bytes,
     /// Constant data.
     pub constant_bytes: Bytes,
     /// Kernel scratch that was asked for, a part of the plan.
@@ -69,6 +71,11 @@ impl Overview<'_> {
         self.entries.iter().filter(largest).any(|r| r.facts.optimal) || arena <= self.lower_bound()
     }
 
+    /// Whether a graph was planned, not a bare problem.
+    fn is_model(&self) -> bool {
+        self.entries.iter().flat_map(|r| r.rows.first()).any(|r| r.subgraph.is_some())
+    }
+
     fn sum(&self, figure: impl Fn(&Report) -> u64) -> u64 {
         self.entries.iter().map(figure).fold(0, u64::saturating_add)
     }
@@ -118,8 +125,14 @@ fn head(w: &mut dyn Write, all: &Overview<'_>) -> io::Result<()> {
         false => "a smaller arena is not ruled out",
     };
     line(w, "lower bound", bound, format!("arena / bound {ratio:.4}; {proof}"))?;
-    line(w, "persistent", all.persistent_bytes, "variables and unpacked weights, never reused".into())?;
-    line(w, "constants", all.constant_bytes, "weights, read from the file".into())?;
+    if all.is_model() {
+        let resources = match all.resource_bytes {
+            0 => String::new(),
+            bytes => format!("; {} B of resource variables", grouped(bytes)),
+        };
+        line(w, "persistent", all.persistent_bytes, format!("variables, unpacked weights: never reused{resources}"))?;
+        line(w, "constants", all.constant_bytes, "weights, read from the file".into())?;
+    }
     if let Some(scratch) = all.scratch_bytes {
         line(w, "scratch", scratch, "kernel scratch as given, part of the plan".into())?;
     }
@@ -132,9 +145,12 @@ fn head(w: &mut dyn Write, all: &Overview<'_>) -> io::Result<()> {
             how += &format!(", {} search nodes", grouped(r.facts.nodes));
         }
         if matches!(all.strategy, "auto" | "exact") && !r.facts.compared && !r.facts.optimal {
-            how += "; too many conflicts to compare with every greedy rule";
+            how += ", not compared with every greedy rule (too many conflicts)";
         }
         writeln!(w, "  {:<14} {how}", "strategy")?;
+    }
+    if !all.is_model() {
+        return writeln!(w);
     }
     let instance = arena.saturating_add(all.persistent_bytes);
     let process = instance.saturating_add(all.constant_bytes);
