@@ -8,6 +8,19 @@
 
 #include "check.h"
 
+/* Under ThreadSanitizer this file is instrumented and the library is not: the lock around an object's failure record is
+ * invisible to it, so that part is left to the library's own tests. */
+#if defined(__SANITIZE_THREAD__)
+#define SEES_LOCKS 0
+#elif defined(__has_feature)
+#if __has_feature(thread_sanitizer)
+#define SEES_LOCKS 0
+#endif
+#endif
+#ifndef SEES_LOCKS
+#define SEES_LOCKS 1
+#endif
+
 enum { BUFFERS = 200, READERS = 8, READS = 500 };
 
 /* Plans a chain of buffers and gives the arena; 0 when a call failed. */
@@ -83,6 +96,9 @@ static void *read_in_a_thread(void *place) {
         record.struct_size = sizeof record;
         *failures += arenite_plan_offset(shared_plan, (uint32_t)(i % BUFFERS), &offset) != ARENITE_OK;
         *failures += offset % 128 != 0;
+        if (!SEES_LOCKS) {
+            continue;
+        }
         /* Failing calls store a record in the shared object: that must be safe too. */
         *failures += arenite_plan_offset(shared_plan, BUFFERS, &offset) != ARENITE_ERR_ARGUMENT;
         *failures += arenite_plan_last_failure(shared_plan, &record) != ARENITE_OK;

@@ -435,6 +435,10 @@ mod tests {
                             })
                         };
                         assert_eq!(status, ARENITE_OK);
+                        // SAFETY: as above.
+                        let status = unsafe { shared(cell, |_| Err(Error::capacity("full").needed(4))) };
+                        assert_eq!(status, ARENITE_ERR_CAPACITY);
+                        assert_eq!(failure(cell).needed, 4, "a record is whole");
                     }
                 });
             }
