@@ -193,6 +193,20 @@ fn optional_columns_and_the_written_csv() {
 }
 
 #[test]
+fn the_largest_arena_there_is() {
+    let temp = Temp::new("largest");
+    let path = temp.file("p.csv", "id,lower,upper,size\na,0,1,18446744073709551615\n");
+    for strategy in ["auto", "first-fit", "greedy-by-size", "tflm-greedy", "exact"] {
+        let plan = arenite(&["plan", &path, "--strategy", strategy, "--json"]).json_with(0);
+        assert_eq!((&plan["arena_bytes"], &plan["optimal"]), (&u64::MAX.into(), &true.into()), "{strategy}");
+        assert_eq!(arenite(&["plan", &path, "--strategy", strategy]).code, 0);
+    }
+    let path =
+        temp.file("q.csv", "id,lower,upper,size,offset\na,0,1,9223372036854775807,9223372036854775807\nb,0,1,1,\n");
+    assert_eq!(arenite(&["plan", &path, "--align", "1", "--json"]).json_with(0)["arena_bytes"], u64::MAX - 1);
+}
+
+#[test]
 fn the_kind_of_input_is_told_by_content() {
     let temp = Temp::new("kinds");
     let table = tgt(&[Table::new(&[("input", 8), ("inter", 8)], "0", "1").node("RELU", "0", "1", "-")]);

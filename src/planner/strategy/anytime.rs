@@ -36,7 +36,8 @@ struct Best {
 
 impl Best {
     fn offer(&mut self, arena: Bytes, strategy: Strategy, offsets: impl FnOnce() -> Vec<Bytes>) {
-        if arena < self.arena {
+        // An arena of 2^64 - 1 bytes is as large as the mark for none.
+        if arena < self.arena || self.offsets.is_empty() {
             self.arena = arena;
             self.offsets = offsets();
             self.strategy = strategy;
@@ -45,7 +46,7 @@ impl Best {
     }
 
     fn done(&self) -> bool {
-        self.arena <= self.goal
+        self.arena <= self.goal && (self.arena < Bytes::MAX || !self.offsets.is_empty())
     }
 }
 
