@@ -121,8 +121,9 @@ fn head(w: &mut dyn Write, all: &Overview<'_>) -> io::Result<()> {
     line(w, "arena", arena, format!("{share:.1} % of the sum"))?;
     let ratio = if bound == 0 { 1.0 } else { arena as f64 / bound as f64 };
     let proof = match all.optimal() {
-        true => "proven: no smaller arena exists",
-        false => "a smaller arena is not ruled out",
+        true if arena <= bound => "proven: no smaller arena exists".into(),
+        true => format!("proven: no smaller arena exists at alignment {}", all.alignment),
+        false => "a smaller arena is not ruled out".to_string(),
     };
     line(w, "lower bound", bound, format!("arena / bound {ratio:.4}; {proof}"))?;
     if all.is_model() {
@@ -180,7 +181,7 @@ fn entry(w: &mut dyn Write, report: &Report, named: bool, options: TextOptions) 
     } else {
         writeln!(w, "In the arena:")?;
     }
-    writeln!(w, "     {:>15} {:>15}  {:<34} tensor", "offset", "bytes", "lives")?;
+    writeln!(w, "     {:>15} {:>15}  {:<40} tensor", "offset", "bytes", "lives")?;
     for &i in &placed[..shown] {
         row(w, report, i, letters[i])?;
     }
@@ -225,7 +226,7 @@ fn row(w: &mut dyn Write, report: &Report, i: usize, letter: u8) -> io::Result<(
     let r = &report.rows[i];
     let (offset, size) = (grouped(r.offset.unwrap_or(0)), grouped(r.size.unwrap_or(0)));
     let kept = if r.kept { " kept" } else { "" };
-    writeln!(w, "  {} {offset:>16} {size:>15}  {:<34} {}{kept}", letter as char, lives(report, r), r.title())?;
+    writeln!(w, "  {} {offset:>16} {size:>15}  {:<40} {}{kept}", letter as char, lives(report, r), r.title())?;
     for u in r.uses.iter().take(SHARERS) {
         let (other, bytes) = (report.rows[u.with].title(), u.bytes);
         match u.ended {
@@ -247,7 +248,7 @@ fn row(w: &mut dyn Write, report: &Report, i: usize, letter: u8) -> io::Result<(
 fn lives(report: &Report, row: &Row) -> String {
     let Some((first, last)) = row.hull() else { return "never".into() };
     let ops = match (report.op(first), report.op(last)) {
-        (Some(a), Some(b)) if first != last => format!(" {}..{}", cut(a, 11), cut(b, 11)),
+        (Some(a), Some(b)) if first != last => format!(" {}..{}", cut(a, 15), cut(b, 15)),
         (Some(a), _) => format!(" {}", cut(a, 24)),
         _ => String::new(),
     };

@@ -287,5 +287,10 @@ fn warnings(model: &Model, reports: &[Report]) -> Vec<String> {
     if resources > 0 {
         out.push(format!("{resources} resource variables have no known size and are not counted as persistent"));
     }
+    // A graph table has the nodes of resource variables but not their names, so it does not tell how many there are.
+    let mut nodes = planned.iter().flat_map(|&k| &model.subgraphs[k].nodes);
+    if nodes.any(|n| &*n.op == "VAR_HANDLE" && n.resource.is_none()) {
+        out.push("resource variables are not named in this file and are not counted as persistent".into());
+    }
     out
 }
