@@ -116,9 +116,15 @@ fn head(w: &mut dyn Write, all: &Overview<'_>) -> io::Result<()> {
         let text = format!("  {what:<14} {:>16} B  {:>9}  {note}", grouped(bytes), human(bytes));
         writeln!(w, "{}", text.trim_end())
     };
-    line(w, "sum of tensors", total, "what one block per tensor would take".into())?;
-    let share = if total == 0 { 100.0 } else { 100.0 * arena as f64 / total as f64 };
-    line(w, "arena", arena, format!("{share:.1} % of the sum"))?;
+    let (sum, size) = match all.entries.len() {
+        0 | 1 => {
+            let share = if total == 0 { 100.0 } else { 100.0 * arena as f64 / total as f64 };
+            ("what one block per tensor would take".into(), format!("{share:.1} % of the sum"))
+        }
+        n => (format!("over all {n} entries"), "that of the largest entry: they run one at a time".into()),
+    };
+    line(w, "sum of tensors", total, sum)?;
+    line(w, "arena", arena, size)?;
     let ratio = if bound == 0 { 1.0 } else { arena as f64 / bound as f64 };
     let proof = match all.optimal() {
         true if arena <= bound => "proven: no smaller arena exists".into(),
