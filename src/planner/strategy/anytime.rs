@@ -130,13 +130,11 @@ fn valleys(instance: &Instance, totals: &[u64], best: &mut Best) {
     let steps = 64 * n as u64 * u64::from(n.ilog2() + 1);
     for keys in &order::VALLEY {
         let sorted = order::sorted(instance, keys, &peaks);
-        for hull in [&instance.hull, &mirrored] {
-            let mut picker = ByRank::new(sorted.clone(), hull, sections);
-            let found = valley::run(instance, hull, &mut picker, limit(best), steps);
-            offer(found, best);
-            if best.done() {
-                return;
-            }
+        let mut picker = ByRank::new(sorted, &instance.hull, sections);
+        let found = valley::run(instance, &instance.hull, &mut picker, limit(best), steps);
+        offer(found, best);
+        if best.done() {
+            return;
         }
     }
 }
