@@ -91,7 +91,8 @@ impl Timeline {
             return Err(Error::argument("there is no such subgraph").of(Subject::Subgraph(entry as u32)));
         }
         for (i, g) in graphs.iter().enumerate() {
-            validate(g).map_err(|e| if e.subject == Subject::None { e.of(Subject::Subgraph(i as u32)) } else { e })?;
+            let subgraph = Subject::Subgraph(i as u32);
+            validate(g).map_err(|e| if e.subject == Subject::None { e.of(subgraph) } else { e.and(subgraph) })?;
         }
         let mut line = Timeline { steps: Vec::new(), visits: Vec::new(), ranges: Vec::new() };
         let mut stack = Vec::new();
