@@ -8,6 +8,28 @@
 
 #define COUNT(array) (sizeof(array) / sizeof *(array))
 
+/* Sanitizers end the program when malloc cannot serve a request; these tests want the null that it really returns. */
+#ifdef __has_feature
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
+#define HELPERS_SANITIZED 1
+#endif
+#endif
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define HELPERS_SANITIZED 1
+#endif
+#ifdef HELPERS_SANITIZED
+#ifdef __cplusplus
+extern "C" {
+#endif
+const char *__asan_default_options(void);
+const char *__tsan_default_options(void);
+const char *__asan_default_options(void) { return "allocator_may_return_null=1"; }
+const char *__tsan_default_options(void) { return "allocator_may_return_null=1"; }
+#ifdef __cplusplus
+}
+#endif
+#endif
+
 /* Zeroes a versioned struct and sets its size. */
 #define INIT(value) (memset(&(value), 0, sizeof(value)), (void)((value).struct_size = (uint32_t)sizeof(value)))
 

@@ -53,7 +53,7 @@ static arenite_planner_t *planners[LIVE];
 static arenite_plan_t *plans[LIVE];
 static arenite_arena_t *arenas[LIVE];
 static unsigned char memory[65536];
-static unsigned long calls, succeeded;
+static unsigned long calls, succeeded, planned[2];
 
 /* A live object, or sometimes null or one of another type. */
 static void *any_of(void *right) {
@@ -88,7 +88,7 @@ static void fill_random_node(node_t *n, uint32_t *subgraphs) {
     n->desc.outputs = MAYBE(n->outputs);
     n->desc.output_count = any_count(2);
     n->desc.temporaries = rarely(3) ? n->inputs : NULL;
-    n->desc.temporary_count = n->desc.temporaries != NULL ? any_count(1) : rarely(40);
+    n->desc.temporary_count = n->desc.temporaries != NULL ? any_count(1) : (uint64_t)rarely(40);
     n->desc.inplace = rarely(3) ? any_u64() : 0;
     n->desc.alignment = any_align();
     if (rarely(6)) {
@@ -197,8 +197,8 @@ static void on_planners(void) {
 static void new_plan(void) {
     arenite_plan_t *plan = UNTOUCHED(arenite_plan_t);
     arenite_status_t status;
-    const uint32_t slot = below(LIVE);
-    if (rarely(2)) {
+    const uint32_t slot = below(LIVE), of_graph = below(2);
+    if (!of_graph) {
         status = arenite_planner_plan(PLANNER, MAYBE(&plan));
     } else {
         arenite_graph_options_t o = graph_options(any_flags(7), below(3));
@@ -207,6 +207,7 @@ static void new_plan(void) {
     }
     done(status);
     if (status == ARENITE_OK) {
+        planned[of_graph]++;
         CHECK_OK(arenite_plan_check(plan));
         CHECK_OK(arenite_plan_destroy(plans[slot]));
         plans[slot] = plan;
@@ -443,8 +444,8 @@ static void on_objects(void) {
             }
             break;
         case 6:
-            (void)arenite_status_name((arenite_status_t)any_u32());
-            (void)arenite_layout_check(any_u32(), (size_t)any_u64(), (size_t)any_u64());
+            CHECK(arenite_status_name((arenite_status_t)any_u32()) != NULL);
+            done(arenite_layout_check(any_u32(), (size_t)any_u64(), (size_t)any_u64()));
             break;
         default: {
             /* An object of another type is never destroyed. */
@@ -456,7 +457,7 @@ static void on_objects(void) {
     }
 }
 
-static unsigned long rounds = 60000;
+static unsigned long rounds = 300000;
 
 static void random_calls(void) {
     unsigned long round;
@@ -489,8 +490,10 @@ static void random_calls(void) {
         CHECK_OK(arenite_planner_destroy(planners[i]));
         CHECK_OK(arenite_graph_destroy(graphs[i]));
     }
-    printf("%lu calls, of them %lu succeeded\n", calls, succeeded);
+    printf("%lu calls, of them %lu succeeded; %lu problems and %lu graphs planned\n", calls, succeeded, planned[0],
+           planned[1]);
     CHECK(succeeded > calls / 4);
+    CHECK(planned[0] > rounds / 1000 && planned[1] > rounds / 1000);
 }
 
 int main(int argc, char **argv) {

@@ -108,7 +108,7 @@ static void *readers(void *argument) {
         EXPECT(f.subject_index == 99);
         EXPECT(arenite_plan_check(w->plan) == ARENITE_OK);
         EXPECT(arenite_plan_required_bytes(w->plan, ARENITE_ARENA_MAIN, NULL, &bytes) == ARENITE_OK && bytes == 2176);
-        EXPECT(arenite_arena_resolve(w->arena, 0, 1, &data, &bytes) == ARENITE_OK && bytes == 1000);
+        EXPECT(arenite_arena_resolve(w->arena, 0, 1, &data, &bytes) == ARENITE_OK && bytes == 1024);
         EXPECT(arenite_arena_resolve(w->arena, 0, 77, &data, &bytes) == ARENITE_ERR_ARGUMENT);
         EXPECT(arenite_arena_generation(w->arena, &generation) == ARENITE_OK);
         EXPECT(arenite_arena_committed_bytes(w->arena, ARENITE_ARENA_MAIN, &bytes) == ARENITE_OK && bytes == 2176);
@@ -123,7 +123,7 @@ static void one_plan_and_arena_read_by_eight_threads(void) {
     worker_t workers[THREADS];
     int i;
     add(planner, 1024, 0, 1);
-    add(planner, 1000, 1, 2);
+    add(planner, 1024, 1, 2);
     add(planner, 1152, 2, 3);
     plan = plan_of(planner);
     CHECK_OK(arenite_arena_create(plan, NULL, &arena, NULL));
