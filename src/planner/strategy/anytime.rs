@@ -9,7 +9,7 @@ use super::instance::{Instance, Range};
 use super::options::{Options, Progress, AUTO_EFFORT};
 use super::order::{self, Order};
 use super::search::{Cell, Outcome, Search};
-use super::valley::{self, ByRank, ByStart};
+use super::valley::{self, ByRank, ByStart, Picker};
 use super::window::{self, Index, Repack};
 use super::Strategy;
 use crate::error::Error;
@@ -127,11 +127,13 @@ fn valleys(instance: &Instance, totals: &[u64], best: &mut Best) {
         }
     }
     let peaks = order::peaks(instance, totals);
-    let steps = 64 * n as u64 * u64::from(n.ilog2() + 1);
+    // Shared by the orders: c n log n, and for small problems what takes some hundred milliseconds at most.
+    let mut steps = (8 * n as u64 * u64::from(n.ilog2() + 1)).max(60_000_000);
     for keys in &order::VALLEY {
         let sorted = order::sorted(instance, keys, &peaks);
         let mut picker = ByRank::new(sorted, &instance.hull, sections);
         let found = valley::run(instance, &instance.hull, &mut picker, limit(best), steps);
+        steps = steps.saturating_sub(picker.steps());
         offer(found, best);
         if best.done() {
             return;

@@ -32,7 +32,7 @@ const SIZES: [usize; 3] = [40, 100, 240];
 const NODES: u64 = 600;
 const ORDERS: [usize; 3] = [0, 1, 2];
 /// Sections a window may span: longer ones cost more than they are worth.
-const WIDEST: u32 = 4096;
+const WIDEST: u32 = 384;
 
 /// Buffers by first section, with the latest end below each node of a tree, to find those that touch a window.
 pub(super) struct Index {
@@ -163,7 +163,7 @@ fn window(
         }
         margin = (to - from).div_ceil(4).max(1);
     }
-    if free.len() > 2 * size && size != SIZES[0] || free.len() > Search::<i64>::MOST / 4 {
+    if free.len() > 2 * size && size != SIZES[0] || free.len() > 1000 {
         return false;
     }
     free.sort_unstable();
@@ -190,6 +190,9 @@ fn window(
         }
         joins
     });
+    if free.len() + blocks.len() > 1000 {
+        return false;
+    }
     let part = instance.window(&free, &blocks, from, to);
     let found = if ceiling < i16::LIMIT {
         solve::<i16>(&part, rules, target, nodes)
