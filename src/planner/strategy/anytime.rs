@@ -6,7 +6,7 @@ use core::ops::ControlFlow;
 use super::eject;
 use super::indexed;
 use super::instance::{Instance, Range};
-use super::options::{Options, Progress, AUTO_EFFORT};
+use super::options::{Options, Progress};
 use super::order::{self, Order};
 use super::search::{Cell, Outcome, Search};
 use super::valley::{self, ByRank, ByStart, Picker};
@@ -159,7 +159,11 @@ fn greedy(problem: &Problem, instance: &Instance, best: &mut Best) -> Result<boo
 }
 
 /// Buffers above which windows are tried before a search of the whole.
-const WINDOWS_FROM: usize = 400;
+const WINDOWS_FROM: usize = 700;
+/// Nodes spent on windows at most, whatever the effort: no budget may be a share of it, or more effort could be worse.
+const WINDOW_NODES: u64 = 300_000;
+/// Neighbours that ejection may look at: some ten thousand moves where lifetimes are short.
+const NEIGHBOURS: u64 = 15_000_000;
 
 /// Tier 2: repacking what ends above a target, which is the bound at first, then half way from there to the best plan.
 fn windows(
@@ -170,12 +174,12 @@ fn windows(
     progress: &mut dyn FnMut(&Progress) -> ControlFlow<()>,
 ) {
     let step = align.bytes().max(instance.unit);
-    let budget = options.budget(0) / 4;
+    let most = if searchable(instance) { 30 * instance.len() as u64 } else { WINDOW_NODES };
+    let budget = most.min(WINDOW_NODES).min(options.budget(instance.len()));
     let index = Index::of(instance);
     let mut offsets: Vec<u64> = best.offsets.iter().map(|o| o / instance.unit).collect();
     let mut low = best.goal;
-    // Neighbours that ejection may look at: some ten thousand steps where lifetimes are short.
-    let mut neighbours = 40 * budget.min(AUTO_EFFORT / 4);
+    let mut neighbours = NEIGHBOURS;
     // Each step halves what is left; past a thousandth of a percent it is not worth the time.
     while best.arena > best.goal && best.arena - low >= step.max(best.arena >> 17) {
         let target = if low == best.goal { low } else { low + (best.arena - low) / 2 / step * step };
@@ -211,6 +215,11 @@ fn windows(
     }
 }
 
+/// Whether the instance is small enough to be searched as a whole.
+fn searchable(instance: &Instance) -> bool {
+    instance.len() <= Search::<i64>::MOST && instance.sections() <= usize::from(u16::MAX)
+}
+
 /// Tier 1: the exact search, in numbers as narrow as the arena allows.
 fn search(
     instance: &Instance,
@@ -220,7 +229,7 @@ fn search(
     best: &mut Best,
     progress: &mut dyn FnMut(&Progress) -> ControlFlow<()>,
 ) {
-    if instance.len() > Search::<i64>::MOST || instance.sections() > usize::from(u16::MAX) {
+    if !searchable(instance) {
         return;
     }
     let most = best.arena.div_ceil(instance.unit);
@@ -279,7 +288,7 @@ fn rounds<V: Cell>(
                 };
                 let spent = best.stats.nodes;
                 let (arena, lower) = (best.arena, best.bound);
-                let outcome = search.run(order, target, share.min(effort - spent), &mut |nodes| {
+                let outcome = search.run(order, target, share.min(effort.saturating_sub(spent)), &mut |nodes| {
                     progress(&Progress { nodes: spent + nodes, arena_bytes: arena, lower_bound: lower }).is_break()
                 });
                 best.stats.nodes += search.nodes();
