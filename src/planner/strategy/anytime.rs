@@ -19,9 +19,6 @@ use crate::planner::plan::{Plan, Stats};
 use crate::planner::problem::Problem;
 use crate::units::{Align, Bytes};
 
-/// Conflicting pairs up to which the greedy rules are compared with (8 bytes of memory a pair).
-const AFFORDABLE_PAIRS: u64 = 16_000_000;
-
 /// The best plan so far and what is known about better ones.
 struct Best {
     /// In bytes, one per buffer of the instance.
@@ -142,7 +139,7 @@ fn valleys(instance: &Instance, totals: &[u64], best: &mut Best) {
 
 /// The greedy rules, where they are affordable; one of them in any case if there is no plan yet.
 fn greedy(problem: &Problem, instance: &Instance, best: &mut Best) -> Result<bool, Error> {
-    let affordable = Conflicts::count(problem) <= AFFORDABLE_PAIRS;
+    let affordable = Conflicts::count(problem) <= indexed::LISTED_PAIRS;
     if !affordable && best.arena != Bytes::MAX {
         return Ok(false);
     }
