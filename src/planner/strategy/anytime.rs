@@ -9,12 +9,14 @@ use super::instance::{Instance, Range};
 use super::options::{Options, Progress};
 use super::order::{self, Order};
 use super::search::{Cell, Outcome, Search};
+use super::stream;
 use super::valley::{self, ByRank, ByStart, Picker};
 use super::window::{self, Index, Repack};
 use super::Strategy;
 use crate::error::Error;
 use crate::planner::bound::lower_bound;
 use crate::planner::conflict::Conflicts;
+use crate::planner::greedy::Rule;
 use crate::planner::plan::{Plan, Stats};
 use crate::planner::problem::Problem;
 use crate::units::{Align, Bytes};
@@ -66,7 +68,8 @@ pub(super) fn solve(
     };
     let mut compared = false;
     let totals = instance.totals().ok_or(Error::overflow("the sizes alive at one step do not fit 64 bits"))?;
-    if options.rules.heuristics && instance.is_plain() {
+    // With gaps in lifetimes the hulls are planned, which is valid and a start.
+    if options.rules.heuristics && instance.fixed.is_empty() {
         valleys(&instance, &totals, &mut best);
     }
     if !best.done() {
@@ -137,20 +140,28 @@ fn valleys(instance: &Instance, totals: &[u64], best: &mut Best) {
     }
 }
 
-/// The greedy rules, where they are affordable; one of them in any case if there is no plan yet.
+/// The greedy rules: those that look at pairs where the pairs can be listed, first fit in any case.
 fn greedy(problem: &Problem, instance: &Instance, best: &mut Best) -> Result<bool, Error> {
     let affordable = Conflicts::count(problem) <= indexed::LISTED_PAIRS;
-    if !affordable && best.arena != Bytes::MAX {
-        return Ok(false);
-    }
     let conflicts = affordable.then(|| Conflicts::of(problem));
     for strategy in [Strategy::GreedyBySize, Strategy::FirstFit, Strategy::TflmGreedy] {
         let rule = strategy.rule().expect("a greedy strategy");
-        let (offsets, arena) = indexed::place(problem, rule, conflicts.as_ref())?;
+        let placed = if affordable {
+            Some(indexed::place(problem, rule, conflicts.as_ref())?)
+        } else if rule == Rule::FirstFit {
+            stream::first_fit(problem)
+        } else {
+            None
+        };
+        let Some((offsets, arena)) = placed else { continue };
         best.offer(arena, strategy, || instance.source.iter().map(|&i| offsets[i as usize]).collect());
-        if best.done() || !affordable {
+        if best.done() {
             break;
         }
+    }
+    if best.offsets.is_empty() && instance.len() > 0 {
+        let (offsets, arena) = indexed::place(problem, Rule::FirstFit, None)?;
+        best.offer(arena, Strategy::FirstFit, || instance.source.iter().map(|&i| offsets[i as usize]).collect());
     }
     Ok(affordable)
 }

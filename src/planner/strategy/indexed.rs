@@ -18,6 +18,11 @@ pub(crate) fn place(
     rule: Rule,
     conflicts: Option<&Conflicts>,
 ) -> Result<(Vec<Bytes>, Bytes), Error> {
+    if rule == Rule::FirstFit {
+        if let Some(found) = super::stream::first_fit(problem) {
+            return Ok(found);
+        }
+    }
     let n = problem.len();
     // The order looks at the first span's start only; conflicts look at all spans.
     let rows: Vec<Row> = (0..n)
