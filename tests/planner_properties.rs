@@ -208,7 +208,8 @@ fn a_replan_moves_only_what_is_in_the_way() {
         }
         let kept = replan(&q, &old.offsets, Keep::Offsets, &Options::default(), &mut never).unwrap();
         assert_eq!(check(&q, &kept.plan.offsets), Ok(kept.plan.arena_bytes));
-        let differ = (0..40).filter(|&i| q.buffers()[i].spec.size > 0 && old.offsets[i] != kept.plan.offsets[i]).count();
+        let differ =
+            (0..40).filter(|&i| q.buffers()[i].spec.size > 0 && old.offsets[i] != kept.plan.offsets[i]).count();
         assert_eq!(kept.moved, differ as u64);
         assert!(kept.moved <= 1, "growing one buffer moves at most that one: {}", kept.moved);
     }

@@ -123,9 +123,9 @@ pub fn plan_regions(
             pushed.push(gone);
         };
         let mut offsets = plan.offsets.clone();
-        let back = region.capacity.map_or(Vec::new(), |capacity| {
-            refill(problem, wishes, capacity, &mut mine, &mut offsets, &mut pushed)
-        });
+        let back = region
+            .capacity
+            .map_or(Vec::new(), |capacity| refill(problem, wishes, capacity, &mut mine, &mut offsets, &mut pushed));
         for (k, &i) in mine.iter().enumerate() {
             out.region[i as usize] = r as u32;
             out.offsets[i as usize] = offsets[k];
@@ -166,13 +166,7 @@ fn subset(problem: &Problem, members: &[u32]) -> Result<Problem, Error> {
 }
 
 /// Takes buffers out of `mine` until at every step the live ones sum to at most `capacity`, and returns them.
-fn sweep(
-    problem: &Problem,
-    wishes: &[Wish],
-    mine: &mut Vec<u32>,
-    capacity: Bytes,
-    full: &mut [Step],
-) -> Vec<u32> {
+fn sweep(problem: &Problem, wishes: &[Wish], mine: &mut Vec<u32>, capacity: Bytes, full: &mut [Step]) -> Vec<u32> {
     let mut starts: Vec<(Step, Step, u32)> =
         mine.iter().flat_map(|&i| problem.spans(i as usize).iter().map(move |s| (s.first, s.last, i))).collect();
     starts.sort_unstable();
