@@ -23,12 +23,12 @@ static void create_and_destroy(void) {
     planner = UNTOUCHED(arenite_planner_t);
     for (i = 0; i < 3; i++) {
         INIT(o);
-        o.strategy = i == 0 ? 0xFFFFFFFFu : i == 1 ? 4 : 0;
+        o.strategy = i == 0 ? 0xFFFFFFFFu : i == 1 ? 5 : 0;
         o.reserved = i == 2 ? 1 : 0;
         f = no_failure();
         CHECK_STATUS(arenite_planner_create(&o, &planner, &f), ARENITE_ERR_ARGUMENT);
         CHECK_EQ(f.status, ARENITE_ERR_ARGUMENT);
-        CHECK_EQ(f.needed, i == 0 ? 0xFFFFFFFFu : i == 1 ? 4 : 1);
+        CHECK_EQ(f.needed, i == 0 ? 0xFFFFFFFFu : i == 1 ? 5 : 1);
         CHECK(strlen(f.message) > 0);
         CHECK(planner == UNTOUCHED(arenite_planner_t));
     }
@@ -165,6 +165,20 @@ static void br_01_free_space_before_the_first_live_block(void) {
         CHECK_OK(arenite_plan_destroy(plan));
         CHECK_OK(arenite_planner_destroy(planner));
     }
+}
+
+/* EXACT ends with a proof. */
+static void exact_is_optimal(void) {
+    arenite_planner_t *planner = new_planner(ARENITE_STRATEGY_EXACT);
+    arenite_plan_t *plan;
+    add(planner, 12800, 0, 1);
+    add(planner, 10240, 1, 2);
+    add(planner, 7680, 2, 3);
+    plan = plan_of(planner);
+    CHECK_EQ(info_of(plan).arena_bytes, 23040);
+    CHECK_EQ(info_of(plan).optimal, 1);
+    CHECK_OK(arenite_plan_destroy(plan));
+    CHECK_OK(arenite_planner_destroy(planner));
 }
 
 static void br_08_branch_results_outlive_the_branch(void) {
@@ -468,6 +482,7 @@ int main(void) {
     RUN(versioned_structs);
     RUN(add_refuses);
     RUN(br_01_free_space_before_the_first_live_block);
+    RUN(exact_is_optimal);
     RUN(br_08_branch_results_outlive_the_branch);
     RUN(br_17_smaller_sizes_need_no_more);
     RUN(br_19_fixed_offsets);
