@@ -12,5 +12,6 @@ extern crate alloc;
 
 pub mod error;
 pub mod graph;
+pub mod heap;
 pub mod planner;
 pub mod units;

@@ -1,0 +1,54 @@
+//! Exact statistics, kept up to date by every call.
+
+use crate::units::Bytes;
+
+/// What a heap holds and did. `free + live = total` at every moment.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Stats {
+    /// Bytes of the region.
+    pub total: Bytes,
+    /// Bytes not handed out.
+    pub free: Bytes,
+    /// Bytes handed out, in whole granules.
+    pub live: Bytes,
+    /// Bytes asked for by the live blocks: what rounding, tails and headroom add is `live - requested`.
+    pub requested: Bytes,
+    /// The highest `live` so far.
+    pub peak_live: Bytes,
+    /// The highest `requested` so far.
+    pub peak_requested: Bytes,
+    /// Live blocks.
+    pub blocks: u64,
+    /// Free blocks; no two are adjacent.
+    pub free_blocks: u64,
+    /// Blocks handed out so far.
+    pub allocs: u64,
+    /// Blocks freed so far.
+    pub frees: u64,
+    /// Blocks resized without moving.
+    pub resized: u64,
+    /// Requests refused for want of space or records.
+    pub refused: u64,
+    /// Handles, offsets and sizes refused as wrong.
+    pub bad: u64,
+    /// Nodes looked at by the last search or look-up.
+    pub last_steps: u32,
+    /// The most nodes any one call looked at, exhaustive scans apart: a constant ([`super::Heap::STEP_LIMIT`]).
+    pub max_steps: u32,
+    /// Searches that had to look at every candidate before the request was served or refused.
+    pub exhaustive_scans: u64,
+    /// Nodes whose generations are used up.
+    pub retired_nodes: u64,
+}
+
+impl Stats {
+    /// 1 - largest / free for a largest free block of `largest` bytes: 0 where all free space is one block.
+    pub fn fragmentation(&self, largest: Bytes) -> f64 {
+        if self.free == 0 {
+            0.0
+        } else {
+            1.0 - largest as f64 / self.free as f64
+        }
+    }
+}
