@@ -14,4 +14,6 @@ pub mod error;
 pub mod graph;
 pub mod heap;
 pub mod planner;
+#[cfg(feature = "std")]
+pub mod runtime;
 pub mod units;

@@ -225,6 +225,36 @@ impl<N: Store<Node>, P: AsRef<[u32]> + AsMut<[u32]>, const ROWS: usize> Heap<N, 
         Ok(())
     }
 
+    /// Frees the block that starts at `offset`, or returns `None` and counts nothing where no live block starts there: for
+    /// callers that then look elsewhere. Needs the directory.
+    #[inline]
+    pub fn try_free_at(&mut self, offset: Bytes) -> Option<Bytes> {
+        let index = self.lookup(offset)?;
+        Some(self.release(index))
+    }
+
+    /// Keeps a live block from being freed or resized by anyone but the caller of [`Heap::free_held`]: its handle and its
+    /// offset are refused until then. `Fault::BadHandle`.
+    pub fn hold(&mut self, handle: Handle) -> Result<(), Fault> {
+        let Some(index) = self.resolve(handle) else { return Err(self.bad(Fault::BadHandle)) };
+        self.nodes.slice_mut()[index as usize].set_held(true);
+        Ok(())
+    }
+
+    /// Frees a held block. `Fault::BadHandle` for any other.
+    pub fn free_held(&mut self, handle: Handle) -> Result<Bytes, Fault> {
+        let held = self.nodes.slice().get(handle.node as usize).is_some_and(|n| {
+            n.is_held()
+                && n.generation == handle.generation
+                && n.start == handle.granule
+                && self.region == handle.region
+        });
+        if !held {
+            return Err(self.bad(Fault::BadHandle));
+        }
+        Ok(self.release(handle.node))
+    }
+
     /// The handle of the live block that starts at `offset`. Needs the directory.
     #[inline]
     pub fn find(&mut self, offset: Bytes) -> Option<Handle> {
@@ -266,7 +296,7 @@ impl<N: Store<Node>, P: AsRef<[u32]> + AsMut<[u32]>, const ROWS: usize> Heap<N, 
         let granule = u32::try_from(offset / GRANULE).ok()?;
         let (found, steps) = pages::find(self.pages.as_ref(), self.nodes.slice(), granule);
         self.count_steps(steps);
-        found
+        found.filter(|&index| self.nodes.slice()[index as usize].is_used())
     }
 
     #[inline]

@@ -28,7 +28,7 @@ impl<N: Store<Node>, P: AsRef<[u32]> + AsMut<[u32]>, const ROWS: usize> Heap<N, 
         let nodes = self.nodes.slice();
         let mut index = self.first;
         while let Some(node) = nodes.get(index as usize) {
-            let used = node.is_used();
+            let used = !node.is_free();
             see(Extent {
                 offset: u64::from(node.start) * GRANULE,
                 bytes: node.bytes(),
@@ -106,7 +106,7 @@ impl<N: Store<Node>, P: AsRef<[u32]> + AsMut<[u32]>, const ROWS: usize> Heap<N, 
                     found.free += node.bytes();
                     found.free_blocks += 1;
                 }
-                State::Used => {
+                State::Used | State::Held => {
                     found.live += node.bytes();
                     found.requested += node.requested();
                     found.blocks += 1;
@@ -160,7 +160,7 @@ impl<N: Store<Node>, P: AsRef<[u32]> + AsMut<[u32]>, const ROWS: usize> Heap<N, 
             while let Some(node) = nodes.get(index as usize) {
                 listed += 1;
                 let here = (node.start / PAGE_GRANULES) as usize == page;
-                if !node.is_used() || !here || node.a != before || listed > blocks {
+                if !(node.is_used() || node.is_held()) || !here || node.a != before || listed > blocks {
                     return Err(Error::internal("a page's chain is wrong").needed(u64::from(index)));
                 }
                 (before, index) = (index, node.b);

@@ -13,6 +13,8 @@ pub(crate) enum State {
     Used,
     /// Its generations are used up; never taken again.
     Retired,
+    /// A block handed out that only its holder may free: a frame's area, a block in quarantine.
+    Held,
 }
 
 /// The record of one block. Opaque: [`Node::EMPTY`] is all a caller needs, to lend a slice of them.
@@ -55,6 +57,7 @@ impl Node {
             0 => State::Spare,
             1 => State::Free,
             2 => State::Used,
+            4 => State::Held,
             _ => State::Retired,
         }
     }
@@ -70,6 +73,18 @@ impl Node {
         self.info >> (SLACK_BITS + ALIGN_BITS) == 2
     }
 
+    /// Turns a used block into a held one, or back; slack and alignment stay.
+    #[inline]
+    pub(crate) fn set_held(&mut self, held: bool) {
+        let code = if held { 4 } else { 2 };
+        self.info = self.info & ((1 << (SLACK_BITS + ALIGN_BITS)) - 1) | code << (SLACK_BITS + ALIGN_BITS);
+    }
+
+    #[inline]
+    pub(crate) fn is_held(&self) -> bool {
+        self.info >> (SLACK_BITS + ALIGN_BITS) == 4
+    }
+
     /// Sets a state other than used; slack and alignment become 0.
     #[inline]
     pub(crate) fn set_idle(&mut self, state: State) {
@@ -78,6 +93,7 @@ impl Node {
             State::Free => 1,
             State::Used => 2,
             State::Retired => 3,
+            State::Held => 4,
         };
         self.info = code << (SLACK_BITS + ALIGN_BITS);
     }

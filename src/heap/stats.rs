@@ -43,6 +43,27 @@ pub struct Stats {
 }
 
 impl Stats {
+    /// Adds another heap's figures; peaks are added up, steps are the larger.
+    pub fn add(&mut self, other: &Stats) {
+        self.total += other.total;
+        self.free += other.free;
+        self.live += other.live;
+        self.requested += other.requested;
+        self.peak_live += other.peak_live;
+        self.peak_requested += other.peak_requested;
+        self.blocks += other.blocks;
+        self.free_blocks += other.free_blocks;
+        self.allocs += other.allocs;
+        self.frees += other.frees;
+        self.resized += other.resized;
+        self.refused += other.refused;
+        self.bad += other.bad;
+        self.last_steps = self.last_steps.max(other.last_steps);
+        self.max_steps = self.max_steps.max(other.max_steps);
+        self.exhaustive_scans += other.exhaustive_scans;
+        self.retired_nodes += other.retired_nodes;
+    }
+
     /// 1 - largest / free for a largest free block of `largest` bytes: 0 where all free space is one block.
     pub fn fragmentation(&self, largest: Bytes) -> f64 {
         if self.free == 0 {
