@@ -11,11 +11,14 @@
 //! * Every call looks at a constant number of nodes, except for one exhaustive scan before a request is refused; both
 //!   are counted ([`Stats::max_steps`], [`Stats::exhaustive_scans`]).
 //!
+//! With `alloc`, the module `frame` turns a recorded sequence of requests into fixed offsets and replays it.
 #![forbid(unsafe_code)]
 
 mod bins;
 mod block;
 mod check;
+#[cfg(feature = "alloc")]
+pub mod frame;
 mod handle;
 mod node;
 mod pages;

@@ -14,6 +14,8 @@ mod plan;
 #[cfg(feature = "alloc")]
 mod problem;
 #[cfg(feature = "alloc")]
+pub mod sequence;
+#[cfg(feature = "alloc")]
 pub mod strategy;
 
 #[cfg(feature = "alloc")]

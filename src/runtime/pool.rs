@@ -1,8 +1,10 @@
 //! The pool: pointers on top of one heap per region, shared by any number of threads.
 
 use core::ptr::NonNull;
+use core::sync::atomic::{AtomicU32, Ordering};
 use std::sync::Arc;
 
+use super::frame_table::FrameTable;
 use super::pool_debug::{Debug, DebugOptions};
 use super::pool_fallback::Outside;
 use super::pool_lock::{register, unregister, Guard, Lock};
@@ -195,6 +197,9 @@ pub(crate) struct Shared {
     pub(crate) outside: Lock<Outside>,
     pub(crate) config: PoolConfig,
     pub(crate) debug: Option<Debug>,
+    pub(crate) frames: Lock<FrameTable>,
+    /// Reasons for a free to look beyond the heap: debug checks (1) and frames being recorded (1 each).
+    pub(crate) watchers: AtomicU32,
     /// Bytes added to every block: the exclusive tail and the guard.
     overhead: u64,
     /// Bytes kept unused at each region's end.
@@ -240,13 +245,15 @@ impl Pool {
             inner: Lock::new(inner),
             outside: Lock::new(Outside::default()),
             config,
+            watchers: AtomicU32::new(u32::from(debug.is_some())),
             debug,
+            frames: Lock::new(FrameTable::default()),
             overhead,
             region_tail,
         };
         let no_pool = Error::no_memory("the pool's record could not be allocated");
         let pool = Pool { shared: super::region::try_box(shared).ok_or(no_pool)? };
-        let locks = [pool.shared.inner.raw(), pool.shared.outside.raw()];
+        let locks = [pool.shared.inner.raw(), pool.shared.outside.raw(), pool.shared.frames.raw()];
         let debug_lock = pool.shared.debug.as_ref().map(Debug::raw);
         if !locks.into_iter().chain(debug_lock).all(register) {
             return Err(no_memory_for_locks());
@@ -348,7 +355,7 @@ impl Pool {
     /// If `block` is live, nobody uses it any more. Any other pointer is safe to pass.
     #[inline]
     pub unsafe fn free(&self, block: NonNull<u8>) -> Result<(), Error> {
-        if self.shared.debug.is_none() {
+        if self.shared.watchers.load(Ordering::Relaxed) == 0 {
             let mut inner = self.shared.inner.lock();
             if let Some((slot, offset)) = inner.locate(block.as_ptr() as usize) {
                 if let Some(region) = &mut inner.regions[slot] {
@@ -376,22 +383,27 @@ impl Pool {
 
     /// Bytes usable and asked for.
     pub(crate) fn size_of(&self, block: NonNull<u8>) -> Option<(usize, usize)> {
-        let mut inner = self.shared.inner.lock();
-        match inner.locate(block.as_ptr() as usize) {
-            Some((slot, offset)) => {
-                let heap = &mut inner.regions[slot].as_mut()?.heap;
-                let handle = heap.find(offset)?;
-                let (held, requested) = heap.size(handle)?;
-                let guarded = self.shared.config.debug.guards;
-                let usable = if guarded { requested } else { held.saturating_sub(self.shared.overhead).max(requested) };
-                Some((usable as usize, requested as usize))
-            }
-            None => {
-                drop(inner);
-                let outside = self.shared.outside.lock();
-                outside.size(block).map(|bytes| (bytes, bytes))
+        let (mut planned, mut found) = (false, None);
+        {
+            let mut inner = self.shared.inner.lock();
+            if let Some((slot, offset)) = inner.locate(block.as_ptr() as usize) {
+                if let Some(region) = &mut inner.regions[slot] {
+                    found = region.heap.find(offset).and_then(|handle| region.heap.size(handle));
+                    planned = found.is_none();
+                }
             }
         }
+        let usable = |held: u64| held.saturating_sub(self.shared.overhead);
+        if let Some((held, requested)) = found {
+            let guarded = self.shared.config.debug.guards;
+            let usable = if guarded { requested } else { usable(held).max(requested) };
+            return Some((usable as usize, requested as usize));
+        }
+        if planned {
+            let bytes = usable(self.planned_size(block)?.0) as usize;
+            return Some((bytes, bytes));
+        }
+        self.shared.outside.lock().size(block).map(|bytes| (bytes, bytes))
     }
 
     /// Bytes the block of a region holds, overhead included.
@@ -468,6 +480,7 @@ impl Pool {
 
     /// Gives every region back. With live blocks it returns the pool and `Busy`, with their number in `needed`.
     pub fn destroy(self) -> Result<(), (Pool, Error)> {
+        self.frame_clear();
         if let Some(debug) = &self.shared.debug {
             debug.flush(&self);
         }
@@ -504,6 +517,7 @@ impl Drop for Pool {
     fn drop(&mut self) {
         unregister(self.shared.inner.raw());
         unregister(self.shared.outside.raw());
+        unregister(self.shared.frames.raw());
         if let Some(debug) = &self.shared.debug {
             unregister(debug.raw());
         }

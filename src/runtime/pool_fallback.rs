@@ -309,7 +309,8 @@ impl Pool {
         if let Some(debug) = &self.shared.debug {
             return debug.free(self, block);
         }
-        match self.release(block) {
+        self.watch_free(block);
+        match self.release(block) || self.free_planned(block) {
             true => Ok(()),
             false => Err(self.bad_pointer()),
         }

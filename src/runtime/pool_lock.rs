@@ -105,6 +105,12 @@ impl<T> Lock<T> {
     }
 }
 
+impl<T: Default> Default for Lock<T> {
+    fn default() -> Self {
+        Lock::new(T::default())
+    }
+}
+
 /// Holds the lock until it is dropped.
 pub(crate) struct Guard<'a, T>(&'a Lock<T>);
 

@@ -51,6 +51,7 @@ impl Pool {
             // SAFETY: the caller's contract.
             return unsafe { self.move_block(old, requested as u64, bytes, headroom, align) };
         }
+        let overhead = self.overhead();
         match self.resize_step(old, bytes as u64, headroom as u64) {
             Step::Done(block) => Ok(block),
             Step::Down(new, requested) => {
@@ -65,7 +66,9 @@ impl Pool {
             Step::Wrong => {
                 // Taken out first: a guard inside `match` would be held while the block moves.
                 let outside = self.shared.outside.lock().layout(old);
-                match outside {
+                let planned =
+                    || self.planned_size(old).map(|(held, align)| ((held - overhead) as usize, align as usize));
+                match outside.or_else(planned) {
                     // SAFETY: the caller's contract.
                     Some((requested, align)) => unsafe {
                         self.move_block(old, requested as u64, bytes, headroom, align as u64)
