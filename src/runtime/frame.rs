@@ -139,14 +139,18 @@ impl Frame<'_> {
         unsafe { self.pool.free(block) }
     }
 
-    /// Another size for a block of the frame, contents kept. Always another block, so that the recorded sequence is one of
-    /// allocations and frees alone.
+    /// Another size for a block of the frame, contents kept. A smaller size keeps the block as it is; a larger one is
+    /// always another block, so that the recorded sequence is one of allocations and frees alone.
     ///
     /// # Safety
     /// As for [`Pool::realloc`].
     pub unsafe fn realloc(&mut self, block: NonNull<u8>, bytes: usize, align: usize) -> Result<NonNull<u8>, Refusal> {
         let wrong = |pool: &Pool| pool.refuse(pool.bad_pointer(), &Request::new(bytes as u64, align as u64));
-        let old = self.pool.size_of(block).ok_or_else(|| wrong(self.pool))?.1;
+        let old = self.planned(block).or_else(|| self.pool.size_of(block)).ok_or_else(|| wrong(self.pool))?.1;
+        // Compared with what was asked for, not with what the block holds, so that a recording and its replays agree.
+        if bytes <= old {
+            return Ok(block);
+        }
         let new = self.alloc(bytes, align)?;
         // SAFETY: the new block is another one, so the ranges are apart; both hold the smaller size.
         unsafe { new.copy_from_nonoverlapping(block, old.min(bytes)) };
@@ -155,6 +159,14 @@ impl Frame<'_> {
             Ok(()) => Ok(new),
             Err(error) => Err(self.pool.refuse(error, &Request::new(bytes as u64, align as u64))),
         }
+    }
+
+    /// Bytes of a planned block of this frame.
+    fn planned(&self, block: NonNull<u8>) -> Option<(usize, usize)> {
+        let Mode::Replay(instance, _) = &self.mode else { return None };
+        let (slot, _) = instance.slot_at(block)?;
+        let bytes = instance.plan.blocks()[slot as usize].bytes.saturating_sub(self.pool.overhead());
+        Some((bytes as usize, bytes as usize))
     }
 
     /// Whether requests are served from a plan.

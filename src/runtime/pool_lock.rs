@@ -6,61 +6,75 @@ use core::sync::atomic::{AtomicU32, Ordering};
 
 const FREE: u32 = 0;
 const TAKEN: u32 = 1;
-/// Taken, and somebody may be parked.
-const CONTENDED: u32 = 2;
 /// Looks at the lock before parking: a critical section of the pool is shorter than a trip to the kernel.
 const SPINS: u32 = 100;
+/// The longest a thread stays parked before it looks again.
+const PARK_NS: i64 = 200_000;
 
-/// A lock of one word. Unlike the standard one it can be taken in a fork handler and released in the child.
+/// A lock of two words. Unlike the standard one it can be taken in a fork handler and released in the child.
+///
+/// Releasing it is a plain store, since an atomic exchange costs as much as a whole allocation here. The price: a release
+/// may miss a thread that is just going to sleep (its count not yet seen, our store not yet visible to the kernel). That
+/// thread wakes by itself after [`PARK_NS`], so nothing is ever lost but that time.
 #[derive(Debug)]
-pub(crate) struct RawLock(AtomicU32);
+pub(crate) struct RawLock {
+    word: AtomicU32,
+    parked: AtomicU32,
+}
 
 impl RawLock {
     pub(crate) const fn new() -> RawLock {
-        RawLock(AtomicU32::new(FREE))
+        RawLock { word: AtomicU32::new(FREE), parked: AtomicU32::new(0) }
     }
 
     #[inline]
     pub(crate) fn lock(&self) {
-        if self.0.compare_exchange(FREE, TAKEN, Ordering::Acquire, Ordering::Relaxed).is_err() {
+        if self.word.compare_exchange(FREE, TAKEN, Ordering::Acquire, Ordering::Relaxed).is_err() {
             self.lock_slow();
         }
+    }
+
+    fn try_lock(&self) -> bool {
+        self.word.load(Ordering::Relaxed) == FREE
+            && self.word.compare_exchange(FREE, TAKEN, Ordering::Acquire, Ordering::Relaxed).is_ok()
     }
 
     #[cold]
     fn lock_slow(&self) {
         for _ in 0..SPINS {
             core::hint::spin_loop();
-            if self.0.load(Ordering::Relaxed) == FREE
-                && self.0.compare_exchange(FREE, TAKEN, Ordering::Acquire, Ordering::Relaxed).is_ok()
-            {
+            if self.try_lock() {
                 return;
             }
         }
-        // Taken as contended, since others may be parked too; at worst one needless wake.
-        while self.0.swap(CONTENDED, Ordering::Acquire) != FREE {
-            park(&self.0, CONTENDED);
+        self.parked.fetch_add(1, Ordering::SeqCst);
+        while !self.try_lock() {
+            park(&self.word, TAKEN);
         }
+        self.parked.fetch_sub(1, Ordering::Relaxed);
     }
 
     #[inline]
     pub(crate) fn unlock(&self) {
-        if self.0.swap(FREE, Ordering::Release) == CONTENDED {
-            wake(&self.0);
+        self.word.store(FREE, Ordering::Release);
+        if self.parked.load(Ordering::Relaxed) != 0 {
+            wake(&self.word);
         }
     }
 
     /// Releases the lock in a forked child, where whoever was parked does not exist.
     fn reset(&self) {
-        self.0.store(FREE, Ordering::Release);
+        self.parked.store(0, Ordering::Relaxed);
+        self.word.store(FREE, Ordering::Release);
     }
 }
 
 #[cfg(target_os = "linux")]
 fn park(word: &AtomicU32, expected: u32) {
-    let (op, none) = (libc::FUTEX_WAIT | libc::FUTEX_PRIVATE_FLAG, core::ptr::null::<libc::timespec>());
-    // SAFETY: the word lives as long as `word` is borrowed; the call reads it and sleeps at most until a wake.
-    unsafe { libc::syscall(libc::SYS_futex, word.as_ptr(), op, expected, none) };
+    let op = libc::FUTEX_WAIT | libc::FUTEX_PRIVATE_FLAG;
+    let limit = libc::timespec { tv_sec: 0, tv_nsec: PARK_NS };
+    // SAFETY: both live until the call returns; it reads them and sleeps until a wake or the limit.
+    unsafe { libc::syscall(libc::SYS_futex, word.as_ptr(), op, expected, &raw const limit) };
 }
 
 #[cfg(target_os = "linux")]
@@ -73,7 +87,7 @@ fn wake(word: &AtomicU32) {
 
 #[cfg(not(target_os = "linux"))]
 fn park(_word: &AtomicU32, _expected: u32) {
-    std::thread::yield_now();
+    std::thread::sleep(core::time::Duration::from_nanos(PARK_NS as u64 / 10));
 }
 
 #[cfg(not(target_os = "linux"))]
