@@ -11,9 +11,15 @@
 extern crate alloc;
 
 pub mod error;
+#[cfg(any(feature = "capi", feature = "bare"))]
+pub mod ffi;
 pub mod graph;
 pub mod heap;
+#[cfg(feature = "model")]
+pub mod model;
 pub mod planner;
 #[cfg(feature = "std")]
 pub mod runtime;
 pub mod units;
+#[cfg(feature = "view")]
+pub mod view;

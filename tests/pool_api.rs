@@ -8,7 +8,8 @@ use std::sync::{Arc, Mutex};
 
 use arenite::error::Kind;
 use arenite::heap::Request;
-use arenite::runtime::{DebugOptions, Fallback, Growth, Pool, PoolConfig, Source, SourceFns, Tail};
+use arenite::runtime::source::Callbacks;
+use arenite::runtime::{DebugOptions, Fallback, Growth, Pool, PoolConfig, RegionSource, Tail};
 
 /// The system's heap, which refuses the k-th request of this thread when told to.
 struct Refusing;
@@ -147,7 +148,7 @@ fn contents_survive_everything() {
     contents(PoolConfig { fallback: Fallback::Pool(other.clone()), ..fixed(1 << 17) }, 5, 8000);
     assert_eq!(other.stats().heap.blocks, 0);
     contents(PoolConfig { debug: DebugOptions::ALL, ..PoolConfig::default() }, 6, 8000);
-    contents(PoolConfig { source: Source::MapHuge, ..PoolConfig::default() }, 7, 4000);
+    contents(PoolConfig { source: RegionSource::MapHuge, ..PoolConfig::default() }, 7, 4000);
 }
 
 #[test]
@@ -219,7 +220,7 @@ fn br_23_24_the_misuse_grid_is_refused_and_changes_nothing() {
 fn br_29_a_source_that_fails_at_call_k_leaves_the_pool_usable() {
     static LEFT: AtomicI64 = AtomicI64::new(0);
     static OUT: AtomicI64 = AtomicI64::new(0);
-    unsafe extern "C" fn get(bytes: usize, align: usize, _: *mut core::ffi::c_void) -> *mut core::ffi::c_void {
+    unsafe extern "C" fn get(_: *mut core::ffi::c_void, bytes: usize, align: usize) -> *mut core::ffi::c_void {
         if LEFT.fetch_sub(1, Ordering::SeqCst) == 0 {
             return std::ptr::null_mut();
         }
@@ -228,17 +229,18 @@ fn br_29_a_source_that_fails_at_call_k_leaves_the_pool_usable() {
         // SAFETY: the pool asks for more than no bytes.
         unsafe { System.alloc(layout) }.cast()
     }
-    unsafe extern "C" fn put(p: *mut core::ffi::c_void, bytes: usize, _: *mut core::ffi::c_void) {
+    unsafe extern "C" fn put(_: *mut core::ffi::c_void, p: *mut core::ffi::c_void, bytes: usize, align: usize) {
         OUT.fetch_sub(1, Ordering::SeqCst);
-        let layout = Layout::from_size_align(bytes, 4096).unwrap();
+        let layout = Layout::from_size_align(bytes, align.max(4096)).unwrap();
         // SAFETY: what `get` returned.
         unsafe { System.dealloc(p.cast(), layout) }
     }
-    let fns = SourceFns { alloc: get, free: put, user: std::ptr::null_mut() };
+    let fns = Callbacks { allocate: get, deallocate: put, user: std::ptr::null_mut() };
     for k in 1..=20 {
         LEFT.store(k, Ordering::SeqCst);
         let growth = Growth::Exact { at_least: 8192 };
-        let pool = Pool::new(PoolConfig { source: Source::Functions(fns), growth, ..PoolConfig::default() }).unwrap();
+        let pool =
+            Pool::new(PoolConfig { source: RegionSource::Functions(fns), growth, ..PoolConfig::default() }).unwrap();
         let mut live = Vec::new();
         let mut refused = 0;
         while refused == 0 {

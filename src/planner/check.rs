@@ -147,10 +147,7 @@ fn class(problem: &Problem, index: u32) -> u32 {
 fn overlaps(problem: &Problem, offsets: &[Bytes], ends: &[Bytes], limit: usize, out: &mut Report) {
     // (step, is a start, buffer, last step): an end at `last + 1` comes before starts at that step.
     let mut events: Vec<(u64, bool, u32, Step)> = Vec::new();
-    for i in 0..problem.len() {
-        if ends[i] == 0 {
-            continue;
-        }
+    for (i, _) in ends.iter().enumerate().filter(|(_, &end)| end > 0) {
         for s in problem.spans(i) {
             events.push((u64::from(s.first), true, i as u32, s.last));
             events.push((u64::from(s.last) + 1, false, i as u32, s.last));

@@ -10,6 +10,8 @@ pub mod check;
 #[cfg(feature = "alloc")]
 mod conflict;
 #[cfg(feature = "alloc")]
+pub mod online;
+#[cfg(feature = "alloc")]
 mod plan;
 #[cfg(feature = "alloc")]
 mod problem;
@@ -23,6 +25,8 @@ pub use conflict::Conflicts;
 #[cfg(feature = "alloc")]
 pub use plan::{Plan, Stats};
 #[cfg(feature = "alloc")]
+pub(crate) use problem::union;
+#[cfg(feature = "alloc")]
 pub use problem::{Alias, Buffer, BufferSpec, Problem, Span};
 #[cfg(feature = "alloc")]
-pub use strategy::{plan, Options, Strategy};
+pub use strategy::{plan, plan_with, Options, Progress, Strategy};

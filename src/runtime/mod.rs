@@ -1,5 +1,7 @@
-//! Real memory: regions of bytes, the pool that hands them out, and the frames that replay a recorded sequence.
+//! Real memory: where bytes come from, the arena that gives a plan its addresses, the pool that serves what no plan
+//! foresees, and the frames that replay a recorded sequence.
 
+pub mod arena;
 mod frame;
 mod frame_table;
 mod pool;
@@ -9,8 +11,9 @@ mod pool_lock;
 mod pool_resize;
 mod pool_trim;
 mod region;
+pub mod source;
 
 pub use frame::{Frame, FrameStats};
 pub use pool::{Fallback, Growth, Pool, PoolConfig, PoolStats, Refusal, Tail};
 pub use pool_debug::{DebugOptions, Leak};
-pub use region::{Source, SourceFns};
+pub use region::RegionSource;

@@ -8,7 +8,7 @@ use super::frame_table::FrameTable;
 use super::pool_debug::{Debug, DebugOptions};
 use super::pool_fallback::Outside;
 use super::pool_lock::{register, unregister, Guard, Lock};
-use super::region::{Backing, Region, Source};
+use super::region::{Backing, Region, RegionSource};
 use crate::error::{Error, Kind};
 use crate::heap::{Extent, Fault, Request, Stats};
 
@@ -63,7 +63,7 @@ pub enum Tail {
 #[derive(Clone, Debug)]
 pub struct PoolConfig {
     /// Where regions come from.
-    pub source: Source,
+    pub source: RegionSource,
     /// Bytes of a region made at once; 0 for none.
     pub first_region: usize,
     /// How the pool grows.
@@ -83,7 +83,7 @@ pub struct PoolConfig {
 impl Default for PoolConfig {
     fn default() -> Self {
         PoolConfig {
-            source: Source::Map,
+            source: RegionSource::Map,
             first_region: 0,
             growth: Growth::Geometric { first: 1 << 20 },
             cap: u64::MAX,

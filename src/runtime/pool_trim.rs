@@ -11,7 +11,7 @@ const WORTHWHILE: u64 = 8192;
 
 impl Pool {
     /// Gives back what is free beyond `keep` bytes: areas of frames not in flight, idle regions whole, then whole pages of free blocks. Lent buffers and
-    /// the memory of [`super::Source::Functions`] are only given back as whole regions, the former never.
+    /// the memory of [`super::RegionSource::Functions`] are only given back as whole regions, the former never.
     ///
     /// Returns the bytes given back. System calls happen outside the lock: a block is held while its pages go, and a
     /// request that does not fit meanwhile waits for the trim instead of being refused.

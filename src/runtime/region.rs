@@ -2,36 +2,26 @@
 
 use core::ptr::NonNull;
 
+use super::source::Callbacks;
 use crate::error::Error;
 use crate::heap::{pages_for, Heap, Node, GRANULE};
 
-/// Functions that give a pool memory. They must not unwind and not call the pool.
-#[derive(Clone, Copy, Debug)]
-pub struct SourceFns {
-    /// Returns `bytes` bytes at a multiple of `align` (a power of two), or null.
-    pub alloc: unsafe extern "C" fn(bytes: usize, align: usize, user: *mut core::ffi::c_void) -> *mut core::ffi::c_void,
-    /// Takes back what `alloc` returned, with the same `bytes`. Called once per region.
-    pub free: unsafe extern "C" fn(memory: *mut core::ffi::c_void, bytes: usize, user: *mut core::ffi::c_void),
-    /// Passed through.
-    pub user: *mut core::ffi::c_void,
-}
-
-// SAFETY: whoever fills in the functions promises that they may be called from any thread (documented on `Source`).
-unsafe impl Send for SourceFns {}
-// SAFETY: as above.
-unsafe impl Sync for SourceFns {}
-
 /// Where a pool's regions come from.
 #[derive(Clone, Copy, Debug, Default)]
-pub enum Source {
+pub enum RegionSource {
     /// Anonymous pages from the system (`mmap`; the global heap where there is no such call).
     #[default]
     Map,
     /// The same, aligned to 2 MiB and advised to use huge pages.
     MapHuge,
-    /// The caller's functions, which any thread may call.
-    Functions(SourceFns),
+    /// The caller's functions, called from whatever thread needs memory, outside any lock. They must not call the pool.
+    Functions(Callbacks),
 }
+
+// SAFETY: the variant with pointers promises that any thread may call its functions.
+unsafe impl Send for RegionSource {}
+// SAFETY: as above.
+unsafe impl Sync for RegionSource {}
 
 const HUGE: usize = 2 << 20;
 
@@ -43,7 +33,7 @@ pub(crate) enum Backing {
     /// Pages of the system: the whole mapping.
     Mapped { start: NonNull<u8>, bytes: usize },
     /// The caller's functions.
-    Given { start: NonNull<u8>, bytes: usize, fns: SourceFns },
+    Given { start: NonNull<u8>, bytes: usize, align: usize, fns: Callbacks },
 }
 
 /// A region: an address range and its heap. Boxed by the pool, since the bins alone are 3.6 KiB.
@@ -105,7 +95,7 @@ impl Region {
     /// Takes `bytes` bytes from the source and lays a heap over them.
     pub(crate) fn from_source(
         index: u32,
-        source: &Source,
+        source: &RegionSource,
         bytes: usize,
         align: usize,
         tail: usize,
@@ -113,22 +103,22 @@ impl Region {
     ) -> Result<Box<Region>, Error> {
         let no_memory = || Error::no_memory("the memory source returned nothing").needed(bytes as u64);
         let backing = match source {
-            Source::Map | Source::MapHuge => {
-                let huge = matches!(source, Source::MapHuge);
+            RegionSource::Map | RegionSource::MapHuge => {
+                let huge = matches!(source, RegionSource::MapHuge);
                 let (start, bytes) = map(bytes, huge).ok_or_else(no_memory)?;
                 Backing::Mapped { start, bytes }
             }
-            Source::Functions(fns) => {
+            RegionSource::Functions(fns) => {
                 let align = align.max(GRANULE as usize);
                 // SAFETY: the function is called as its type documents, outside any lock of the pool.
-                let memory = unsafe { (fns.alloc)(bytes, align, fns.user) };
+                let memory = unsafe { (fns.allocate)(fns.user, bytes, align) };
                 let start = NonNull::new(memory.cast::<u8>()).ok_or_else(no_memory)?;
                 if !(start.as_ptr() as usize).is_multiple_of(align) {
                     // SAFETY: the memory came from the function's partner a moment ago and nobody has seen it.
-                    unsafe { (fns.free)(memory, bytes, fns.user) };
+                    unsafe { (fns.deallocate)(fns.user, memory, bytes, align) };
                     return Err(Error::alignment("the memory source returned a misaligned region").needed(align as u64));
                 }
-                Backing::Given { start, bytes, fns: *fns }
+                Backing::Given { start, bytes, align, fns: *fns }
             }
         };
         let (start, bytes) = match backing {
@@ -204,7 +194,9 @@ fn give_back(backing: &Backing) {
         Backing::Lent => {}
         Backing::Mapped { start, bytes } => unmap(start, bytes),
         // SAFETY: the memory came from the function's partner with these bytes, and this is its only owner.
-        Backing::Given { start, bytes, fns } => unsafe { (fns.free)(start.as_ptr().cast(), bytes, fns.user) },
+        Backing::Given { start, bytes, align, fns } => unsafe {
+            (fns.deallocate)(fns.user, start.as_ptr().cast(), bytes, align)
+        },
     }
 }
 

@@ -1,13 +1,22 @@
 //! Strategies: who decides the order of placement and how long to search.
 
+mod anytime;
 mod indexed;
+mod instance;
+mod options;
+mod order;
+mod search;
+mod valley;
+
+use core::ops::ControlFlow;
 
 use super::bound::lower_bound;
-use super::conflict::Conflicts;
 use super::greedy::Rule;
 use super::plan::{Plan, Stats};
 use super::problem::Problem;
 use crate::error::Error;
+
+pub use options::{Options, Progress, Rules, AUTO_EFFORT};
 
 /// How a problem is solved.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
@@ -19,9 +28,11 @@ pub enum Strategy {
     GreedyBySize,
     /// What TensorFlow Lite Micro does.
     TflmGreedy,
-    /// A portfolio, stopping as soon as the bound is met.
+    /// A portfolio, then bounded search, stopping as soon as the bound is met.
     #[default]
     Auto,
+    /// Search until the plan is proven optimal or the effort is spent.
+    Exact,
 }
 
 impl Strategy {
@@ -32,84 +43,81 @@ impl Strategy {
             Strategy::GreedyBySize => "greedy-by-size",
             Strategy::TflmGreedy => "tflm-greedy",
             Strategy::Auto => "auto",
+            Strategy::Exact => "exact",
         }
     }
 
     /// All strategies, in the order of their numbers in the C API.
-    pub const ALL: [Strategy; 4] = [Strategy::Auto, Strategy::FirstFit, Strategy::GreedyBySize, Strategy::TflmGreedy];
+    pub const ALL: [Strategy; 5] =
+        [Strategy::Auto, Strategy::FirstFit, Strategy::GreedyBySize, Strategy::TflmGreedy, Strategy::Exact];
 
     /// The strategy of that name.
     pub fn from_name(name: &str) -> Option<Strategy> {
         Strategy::ALL.into_iter().find(|s| s.name() == name)
     }
-}
 
-/// How to plan.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Options {
-    /// Which strategy.
-    pub strategy: Strategy,
+    /// The greedy rule of that name, if it is one.
+    pub(crate) const fn rule(self) -> Option<Rule> {
+        match self {
+            Strategy::FirstFit => Some(Rule::FirstFit),
+            Strategy::GreedyBySize => Some(Rule::GreedyBySize),
+            Strategy::TflmGreedy => Some(Rule::TflmGreedy),
+            Strategy::Auto | Strategy::Exact => None,
+        }
+    }
 }
-
-/// Conflicting pairs up to which `auto` compares with the greedy rules (8 bytes of memory a pair).
-const AFFORDABLE_PAIRS: u64 = 16_000_000;
 
 /// Places every buffer of `problem`. Alias classes are placed as one block.
 ///
 /// `Argument` where two fixed offsets collide (both named), `Overflow` where sizes do not fit 64 bits.
 pub fn plan(problem: &Problem, options: &Options) -> Result<Plan, Error> {
-    let (merged, map) = problem.merge_aliases()?;
-    let mut plan = plan_merged(&merged, options)?;
-    if problem.has_aliases() {
+    plan_with(problem, options, &mut |_| ControlFlow::Continue(()))
+}
+
+/// The same, telling `progress` every few hundred search nodes where it stands. `Break` ends the search: the best plan so
+/// far is returned, with the bound proven so far. A clock belongs there; the planner itself has none, so that what it
+/// does within a given effort is the same everywhere.
+pub fn plan_with(
+    problem: &Problem,
+    options: &Options,
+    progress: &mut dyn FnMut(&Progress) -> ControlFlow<()>,
+) -> Result<Plan, Error> {
+    let plan = if problem.has_aliases() {
+        let (merged, map) = problem.merge_aliases()?;
+        let mut plan = plan_merged(&merged, options, progress)?;
         plan.offsets = map.iter().map(|&(root, delta)| plan.offsets[root as usize] + delta).collect();
         for (i, b) in problem.buffers().iter().enumerate() {
             if b.spec.size == 0 {
                 plan.offsets[i] = 0;
             }
         }
-    }
+        plan
+    } else {
+        plan_merged(problem, options, progress)?
+    };
     debug_assert!(super::check::check(problem, &plan.offsets).is_ok(), "a strategy made an invalid plan");
     Ok(plan)
 }
 
-fn plan_merged(problem: &Problem, options: &Options) -> Result<Plan, Error> {
+fn plan_merged(
+    problem: &Problem,
+    options: &Options,
+    progress: &mut dyn FnMut(&Progress) -> ControlFlow<()>,
+) -> Result<Plan, Error> {
+    let Some(rule) = options.strategy.rule() else {
+        return anytime::solve(problem, options, progress);
+    };
     let bound = lower_bound(problem)?.bytes;
     let align = problem.align();
-    let finish = |offsets, arena_bytes, strategy, compared| Plan {
+    let (offsets, arena_bytes) = indexed::place(problem, rule, None)?;
+    Ok(Plan {
         offsets,
         arena_bytes,
         lower_bound: bound,
         optimal: Plan::meets(arena_bytes, bound, align),
-        strategy,
+        strategy: options.strategy,
         align,
-        compared,
+        compared: false,
         stats: Stats::default(),
-    };
-    let rule = match options.strategy {
-        Strategy::FirstFit => Some(Rule::FirstFit),
-        Strategy::GreedyBySize => Some(Rule::GreedyBySize),
-        Strategy::TflmGreedy => Some(Rule::TflmGreedy),
-        Strategy::Auto => None,
-    };
-    if let Some(rule) = rule {
-        let (offsets, arena) = indexed::place(problem, rule, None)?;
-        return Ok(finish(offsets, arena, options.strategy, false));
-    }
-    let affordable = Conflicts::count(problem) <= AFFORDABLE_PAIRS;
-    let conflicts = affordable.then(|| Conflicts::of(problem));
-    let mut best: Option<Plan> = None;
-    for (rule, strategy) in [
-        (Rule::GreedyBySize, Strategy::GreedyBySize),
-        (Rule::FirstFit, Strategy::FirstFit),
-        (Rule::TflmGreedy, Strategy::TflmGreedy),
-    ] {
-        let (offsets, arena) = indexed::place(problem, rule, conflicts.as_ref())?;
-        if best.as_ref().is_none_or(|b| arena < b.arena_bytes) {
-            best = Some(finish(offsets, arena, strategy, affordable));
-        }
-        if best.as_ref().is_some_and(|b| b.optimal) || !affordable {
-            break;
-        }
-    }
-    Ok(best.expect("the portfolio is not empty"))
+    })
 }

@@ -1,0 +1,20 @@
+# run(command...): runs it quietly, and shows its output when it fails.
+function(run)
+  execute_process(COMMAND ${ARGN} RESULT_VARIABLE failed OUTPUT_VARIABLE output ERROR_VARIABLE output)
+  if(failed)
+    string(REPLACE ";" " " line "${ARGN}")
+    message(FATAL_ERROR "${line}\n${output}")
+  endif()
+  set(output "${output}" PARENT_SCOPE)
+endfunction()
+
+# check_needed(program): BR-56, the program asks for the library by its SONAME and not by a path.
+function(check_needed program)
+  run("${READELF}" -d "${program}")
+  if(NOT output MATCHES "NEEDED[^\n]*\\[${SONAME}\\]")
+    message(FATAL_ERROR "${program} does not need ${SONAME}:\n${output}")
+  endif()
+  if(output MATCHES "NEEDED[^\n]*\\[[^]\n]*/")
+    message(FATAL_ERROR "${program} needs a path:\n${output}")
+  endif()
+endfunction()

@@ -1,0 +1,1203 @@
+/*
+ * arenite: memory planner, arena and allocator for on-device inference engines.
+ *
+ * Generated from the documentation in src/ffi; change it there, then run
+ *   ARENITE_UPDATE_HEADER=1 cargo build --features header
+ *
+ * Link with CMake (the same line for add_subdirectory, FetchContent and an installed package):
+ *   find_package(arenite 0.1 REQUIRED)
+ *   target_link_libraries(app PRIVATE arenite::arenite)
+ * or with pkg-config:
+ *   cc app.c $(pkg-config --cflags --libs arenite)             shared
+ *   cc app.c $(pkg-config --cflags --libs --static arenite)    static: libraries come after the sources
+ *
+ * CONVENTIONS, for every function below unless its own text says otherwise
+ *
+ * Status      Functions that can fail return arenite_status_t: ARENITE_OK (0) or a positive ARENITE_ERR_ code. Codes are
+ *             never renumbered. Detail (which tensor, how much was needed) is in a failure record, arenite_failure_t.
+ * Null        Object pointers, output pointers and text must not be null: ARENITE_ERR_NULL. Three exceptions: an array
+ *             may be null when its count is 0, a failure record may be null, and _destroy(NULL) does nothing.
+ * Outputs     come last. They are written only when the call returns ARENITE_OK; a failure record only when it does not.
+ * Ownership   What _create or another function hands out through a pointer to a pointer is the caller's until the
+ *             matching _destroy. Everything passed in is only read during the call, unless its text says "kept".
+ * Structs     that may grow begin with struct_size and flags. Set struct_size to sizeof the struct and flags to 0, and
+ *             zero what you do not use. A program compiled against an older or newer header than the library still
+ *             works: missing fields get their defaults; fields and flags the library does not know must be zero.
+ * Numbers     Enumerations are uint32_t; a number that means nothing is ARENITE_ERR_ARGUMENT, never undefined behaviour.
+ *             Sizes in plans are uint64_t, sizes of memory in this process size_t.
+ * Threads     Objects share nothing with each other: two objects may be used from two threads. On one object, calls that
+ *             take it as const may run at the same time; any other call needs it alone. Breaking that is answered with
+ *             ARENITE_ERR_BUSY where it is noticed. Objects declared "any thread" need no such care.
+ * Callbacks   must not throw, longjmp or unwind, and must not call back into the object that is calling them
+ *             (ARENITE_ERR_BUSY).
+ * Bugs        A bug inside the library is caught and returned as ARENITE_ERR_INTERNAL; the object then refuses everything
+ *             but _last_failure and _destroy. The process goes on, the panic hook of a host in Rust is left alone.
+ * Destroyed   Passing a destroyed object is undefined behaviour, as with free(). _destroy of an object that another call
+ *             is using returns ARENITE_ERR_BUSY and destroys nothing.
+ */
+
+
+#ifndef ARENITE_H
+#define ARENITE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+/* Version of this header; compare it with the running library by arenite_version_string() and arenite_abi_version(). */
+#define ARENITE_VERSION_MAJOR 0
+#define ARENITE_VERSION_MINOR 1
+#define ARENITE_VERSION_PATCH 0
+#define ARENITE_VERSION_STRING "0.1.0"
+
+/* Asks the compiler to warn when a status is thrown away. */
+#if defined(__cplusplus) && __cplusplus >= 201703L
+#define ARENITE_NODISCARD [[nodiscard]]
+#elif defined(__GNUC__) || defined(__clang__)
+#define ARENITE_NODISCARD __attribute__((warn_unused_result))
+#else
+#define ARENITE_NODISCARD
+#endif
+
+/* A type for an int array of n elements: ARENITE_INT_ARRAY(2) shape = {2, {4, 5}}; pass (const AreniteIntArray *)&shape. */
+#define ARENITE_INT_ARRAY(n) struct { int32_t size; int32_t data[n]; }
+
+
+/**
+ * Version of the binary interface, and the number in the shared library's name (`libarenite.so.0`). It changes when a
+ * program compiled against an older header would misbehave with a newer library.
+ */
+#define ARENITE_ABI_VERSION 0
+
+/** A failure concerns nothing in particular. */
+#define ARENITE_SUBJECT_NONE 0
+
+/** A tensor, by its index in the graph's table. */
+#define ARENITE_SUBJECT_TENSOR 1
+
+/** A node, by its position in the execution order. */
+#define ARENITE_SUBJECT_NODE 2
+
+/** A buffer, by its index in the problem. */
+#define ARENITE_SUBJECT_BUFFER 3
+
+/** A subgraph, by its index. */
+#define ARENITE_SUBJECT_SUBGRAPH 4
+
+/** A memory region, by its index. */
+#define ARENITE_SUBJECT_REGION 5
+
+/** An index or step that a failure record does not have. */
+#define ARENITE_NO_INDEX 4294967295
+
+/** An amount that a failure record does not have. */
+#define ARENITE_NO_AMOUNT 18446744073709551615ull
+
+/** Size of the message in a failure record, its terminating zero included. */
+#define ARENITE_MESSAGE_BYTES 192
+
+/** No memory: the tensor has none, or an optional one is absent. */
+#define kAreniteMemNone 0
+
+/** Constant data in the model file. */
+#define kAreniteMmapRo 1
+
+/** In the main arena: the bytes are shared with tensors that are alive at other times. */
+#define kAreniteArenaRw 2
+
+/** In the persistent arena: the bytes are the tensor's own and keep their contents. */
+#define kAreniteArenaRwPersistent 3
+
+/** Allocated by the runtime while it runs. */
+#define kAreniteDynamic 4
+
+/** Constant data computed once at preparation. */
+#define kArenitePersistentRo 5
+
+/** Memory the application provides. */
+#define kAreniteCustom 6
+
+/** An object that is no tensor buffer. */
+#define kAreniteVariantObject 7
+
+/** Memory of another device. */
+#define kAreniteNonCpu 8
+
+/** TfLite's full build: tensors are `AreniteTensor`, nodes `AreniteNode`. */
+#define ARENITE_LAYOUT_FULL 1
+
+/** TfLite's microcontroller build: tensors are `AreniteMicroTensor`, nodes `AreniteMicroNode`. */
+#define ARENITE_LAYOUT_MICRO 2
+
+/** An optional tensor that is absent, in a node's list of inputs. */
+#define ARENITE_OPTIONAL_TENSOR (-1)
+
+/** The node hands its input's bytes on unchanged (a reshape). */
+#define ARENITE_INPLACE_DATA_UNMODIFIED 1
+
+/** The first output may take over input 0. */
+#define ARENITE_INPLACE_INPUT0 4
+
+/** The first output may take over input 1. */
+#define ARENITE_INPLACE_INPUT1 8
+
+/** The first output may take over input 2. */
+#define ARENITE_INPLACE_INPUT2 16
+
+/** A portfolio of rules and then a bounded search, which ends as soon as the lower bound is met. The default. */
+#define ARENITE_STRATEGY_AUTO 0
+
+/** Order of first use, lowest gap. */
+#define ARENITE_STRATEGY_FIRST_FIT 1
+
+/** Exactly what TensorFlow Lite does. */
+#define ARENITE_STRATEGY_GREEDY_BY_SIZE 2
+
+/** What TensorFlow Lite Micro does. */
+#define ARENITE_STRATEGY_TFLM_GREEDY 3
+
+/** Search until the plan is proven optimal or the effort is spent; the plan says which. */
+#define ARENITE_STRATEGY_EXACT 4
+
+/** Inputs and outputs are kept; an output that nobody reads lives at its step. The default. */
+#define ARENITE_POLICY_SAFE 0
+
+/** As TensorFlow Lite: also outputs that nobody reads are kept to the end. */
+#define ARENITE_POLICY_TFLITE 1
+
+/** As TensorFlow Lite Micro: an input's bytes are free after its last reader. */
+#define ARENITE_POLICY_TFLM 2
+
+/** An input's bytes may be reused after its last reader. */
+#define ARENITE_GRAPH_REUSE_INPUTS 1
+
+/** Nothing is released and nothing shared, so that every tensor can be read after the run. */
+#define ARENITE_GRAPH_KEEP_ALL 2
+
+/** No node writes over one of its inputs, whatever the nodes allow. */
+#define ARENITE_GRAPH_NO_IN_PLACE 4
+
+/** The tensor keeps its contents between runs. */
+#define ARENITE_TENSOR_VARIABLE 1
+
+/** The tensor's size is not known yet; `bytes` is not read. */
+#define ARENITE_TENSOR_UNKNOWN_SIZE 2
+
+/** The node runs no subgraph. */
+#define ARENITE_CALL_NONE 0
+
+/** The node runs one of its subgraphs (IF): they exclude each other and share bytes. */
+#define ARENITE_CALL_BRANCH 1
+
+/** The node runs all of its subgraphs over and over (WHILE): what they carry lives through the whole loop. */
+#define ARENITE_CALL_LOOP 2
+
+/** The node runs all of its subgraphs once, one after the other. */
+#define ARENITE_CALL_SEQUENCE 3
+
+/** The tensor is alive to the end of the run and beyond. */
+#define ARENITE_LIFETIME_KEPT 1
+
+/** The tensor has no bytes in either arena. */
+#define ARENITE_ARENA_NONE 0
+
+/** The reusable arena. */
+#define ARENITE_ARENA_MAIN 1
+
+/** The persistent arena: bytes of its own that keep their contents. */
+#define ARENITE_ARENA_PERSISTENT 2
+
+/** The buffer is alive to the end of the run and beyond, not merely to its last step. */
+#define ARENITE_BUFFER_KEPT 1
+
+/** The buffer must be at `fixed_offset`. */
+#define ARENITE_BUFFER_FIXED 2
+
+/** The process's allocator. */
+#define ARENITE_SOURCE_SYSTEM 0
+
+/** One buffer of the caller's. */
+#define ARENITE_SOURCE_BUFFER 1
+
+/** The caller's functions. */
+#define ARENITE_SOURCE_CALLBACKS 2
+
+/** The row is alive to the end of the run and beyond. */
+#define ARENITE_ROW_KEPT 1
+
+/** The row must be at `fixed_offset`. */
+#define ARENITE_ROW_FIXED 2
+
+/** Memory for the tensors of one plan. Threads: one at a time for calls that change it. */
+typedef struct arenite_arena_t arenite_arena_t;
+
+/**
+ * Tensors and nodes of one graph and of the subgraphs it calls.
+ *
+ * Subgraph 0 is the graph itself; `arenite_graph_attach` adds others. Threads: one at a time for calls that change it.
+ */
+typedef struct arenite_graph_t arenite_graph_t;
+
+/**
+ * Offsets for one problem or graph.
+ *
+ * Threads: it never changes, so any number of threads may read one plan.
+ */
+typedef struct arenite_plan_t arenite_plan_t;
+
+/** Buffers to place, and how. Threads: one at a time. */
+typedef struct arenite_planner_t arenite_planner_t;
+
+/** Result of a call: `ARENITE_OK` or one of the `ARENITE_ERR_` codes. Codes are positive and never reused. */
+typedef int32_t arenite_status_t;
+
+/**
+ * A size followed in memory by that many `int32_t`; read them with `arenite_int_array_data`.
+ *
+ * To declare one with room for its elements use `ARENITE_INT_ARRAY(n)` and pass its address with a cast.
+ */
+typedef struct AreniteIntArray {
+    /** Number of elements that follow. */
+    int32_t size;
+} AreniteIntArray;
+
+/** An engine's tensors and nodes as they lie in its memory. Nothing of it is changed. */
+typedef struct arenite_lite_desc_t {
+    /** `sizeof(arenite_lite_desc_t)`. */
+    uint32_t struct_size;
+    /** 0. */
+    uint32_t flags;
+    /** `ARENITE_LAYOUT_FULL` or `ARENITE_LAYOUT_MICRO`: what `tensors` and `nodes` point to. */
+    uint32_t layout;
+    /** 0. */
+    uint32_t reserved;
+    /** `tensor_count` structs of the layout, one after the other. */
+    const void *tensors;
+    /** How many. */
+    uint64_t tensor_count;
+    /** `node_count` node structs of the layout. */
+    const void *nodes;
+    /** How many. */
+    uint64_t node_count;
+    /** Bytes from one node to the next, for engines that keep something between them; 0 when they lie side by side. */
+    uint64_t node_stride;
+    /** Indices into `nodes` in execution order; null for all nodes as they lie. */
+    const int32_t *execution_plan;
+    /** How many; 0 when `execution_plan` is null. */
+    uint64_t execution_plan_count;
+    /** The graph's inputs: indices into `tensors`, -1 for none. */
+    const int32_t *inputs;
+    /** How many. */
+    uint64_t input_count;
+    /** The graph's outputs. */
+    const int32_t *outputs;
+    /** How many. */
+    uint64_t output_count;
+    /** Tensors that keep their contents between runs, besides those with `is_variable`. */
+    const int32_t *variables;
+    /** How many. */
+    uint64_t variable_count;
+    /**
+     * Per node of `nodes`: which inputs its first output may take over, as in TfLite's `inplace_operator`
+     * (`ARENITE_INPLACE_`); null for none.
+     */
+    const uint64_t *inplace;
+    /** Per node of `nodes`: the alignment its kernel asks of every tensor it touches, 0 for none; null for none. */
+    const uint32_t *node_alignments;
+} arenite_lite_desc_t;
+
+/**
+ * What went wrong in a call: which tensor, node or buffer, at which step, how much was needed and available.
+ *
+ * Set `struct_size` to `sizeof(arenite_failure_t)` and `flags` to 0 before passing it. The record is a plain copy:
+ * it stays valid whatever happens to the object it came from.
+ */
+typedef struct arenite_failure_t {
+    /** `sizeof(arenite_failure_t)` as the caller knows it. */
+    uint32_t struct_size;
+    /** 0. */
+    uint32_t flags;
+    /** The status that the failed call returned; `ARENITE_OK` when no call has failed yet. */
+    arenite_status_t status;
+    /** What it is about, one of `ARENITE_SUBJECT_`. */
+    uint32_t subject_kind;
+    /** Its index, or `ARENITE_NO_INDEX`. */
+    uint32_t subject_index;
+    /** The second party, for instance the other of two buffers that collide; one of `ARENITE_SUBJECT_`. */
+    uint32_t other_kind;
+    /** The second party's index, or `ARENITE_NO_INDEX`. */
+    uint32_t other_index;
+    /** The step at which it happens, or `ARENITE_NO_INDEX`. */
+    uint32_t step;
+    /** The amount needed, in bytes unless the message says otherwise, or `ARENITE_NO_AMOUNT`. */
+    uint64_t needed;
+    /** The amount available, in the same unit, or `ARENITE_NO_AMOUNT`. */
+    uint64_t available;
+    /** The failure as one line of English, always terminated by a zero. */
+    char message[ARENITE_MESSAGE_BYTES];
+} arenite_failure_t;
+
+/** A tensor to add. */
+typedef struct arenite_tensor_desc_t {
+    /** `sizeof(arenite_tensor_desc_t)`. */
+    uint32_t struct_size;
+    /** `ARENITE_TENSOR_` bits. */
+    uint32_t flags;
+    /** Size in bytes, unrounded. */
+    uint64_t bytes;
+    /** Where its memory comes from: a number from `kAreniteMemNone` to `kAreniteNonCpu`. */
+    uint32_t allocation_type;
+    /** Its own alignment on top of the plan's: a power of two up to 65536, or 0 for none. */
+    uint32_t alignment;
+} arenite_tensor_desc_t;
+
+/** A node to add. Lists hold tensor indices, -1 for an absent tensor. */
+typedef struct arenite_node_desc_t {
+    /** `sizeof(arenite_node_desc_t)`. */
+    uint32_t struct_size;
+    /** 0. */
+    uint32_t flags;
+    /** Tensors it reads. */
+    const int32_t *inputs;
+    /** How many. */
+    uint64_t input_count;
+    /** Tensors it writes. */
+    const int32_t *outputs;
+    /** How many. */
+    uint64_t output_count;
+    /** Tensors alive only while it runs. */
+    const int32_t *temporaries;
+    /** How many. */
+    uint64_t temporary_count;
+    /** Which inputs its first output may take over: `ARENITE_INPLACE_` bits. */
+    uint64_t inplace;
+    /** The alignment its kernel asks of every tensor it touches: a power of two up to 65536, or 0 for none. */
+    uint32_t alignment;
+    /** How it runs `subgraphs`: `ARENITE_CALL_`. */
+    uint32_t call;
+    /** Subgraphs it runs, by the numbers `arenite_graph_attach` gave. */
+    const uint32_t *subgraphs;
+    /** How many. */
+    uint64_t subgraph_count;
+} arenite_node_desc_t;
+
+/** How lifetimes are found. */
+typedef struct arenite_graph_options_t {
+    /** `sizeof(arenite_graph_options_t)`. */
+    uint32_t struct_size;
+    /** `ARENITE_GRAPH_` bits. */
+    uint32_t flags;
+    /** `ARENITE_POLICY_`. */
+    uint32_t policy;
+    /** Alignment of every tensor: a power of two up to 65536, or 0 for 128. */
+    uint32_t alignment;
+} arenite_graph_options_t;
+
+/** When a tensor is alive and where its bytes are. */
+typedef struct arenite_lifetime_t {
+    /** The first step alive. */
+    uint32_t first;
+    /** The last step alive, inclusive. */
+    uint32_t last;
+    /** `ARENITE_LIFETIME_` bits. */
+    uint32_t flags;
+    /** `ARENITE_ARENA_MAIN`, `ARENITE_ARENA_PERSISTENT` or `ARENITE_ARENA_NONE`; the steps mean nothing for the last. */
+    uint32_t arena;
+    /** The tensor of the same subgraph whose bytes it uses in place; its own index where none. */
+    uint32_t root;
+    /** How many separate spans of steps lie between `first` and `last`; more than 1 in a subgraph called repeatedly. */
+    uint32_t span_count;
+} arenite_lifetime_t;
+
+/** Where planning stands. */
+typedef struct arenite_progress_t {
+    /** Search nodes visited so far. */
+    uint64_t nodes;
+    /** The arena of the best plan so far, in unrounded bytes. */
+    uint64_t arena_bytes;
+    /** The best bound proven so far. */
+    uint64_t lower_bound;
+} arenite_progress_t;
+
+/**
+ * Called every few hundred search nodes. Returns 0 to go on, anything else to stop: the best plan so far is returned.
+ * A deadline belongs here, since the planner has no clock. Must not unwind, and must not use the planner that calls it.
+ */
+typedef uint32_t (*arenite_progress_fn)(void *user, const struct arenite_progress_t *progress);
+
+/** How to plan. */
+typedef struct arenite_planner_options_t {
+    /** `sizeof(arenite_planner_options_t)`. */
+    uint32_t struct_size;
+    /** 0. */
+    uint32_t flags;
+    /** `ARENITE_STRATEGY_`. */
+    uint32_t strategy;
+    /** 0. */
+    uint32_t reserved;
+    /**
+     * Search nodes to spend at most; 0 for about a second's worth with AUTO and no limit with EXACT. The same effort gives
+     * the same plan on every machine, and more effort never a worse one.
+     */
+    uint64_t effort;
+    /**
+     * Bytes the arena may have: the search ends at the first plan that fits, and at the first proof that none does. 0 asks
+     * for the smallest arena.
+     */
+    uint64_t capacity;
+    /** Called while searching; null for none. */
+    arenite_progress_fn progress;
+    /** Handed to `progress`. Kept. */
+    void *user;
+} arenite_planner_options_t;
+
+/** A closed range of steps: a buffer written at `first` and last read at `last` is alive at both. */
+typedef struct arenite_span_t {
+    /** The first step. */
+    uint32_t first;
+    /** The last step, inclusive. */
+    uint32_t last;
+} arenite_span_t;
+
+/** A buffer to place. */
+typedef struct arenite_buffer_desc_t {
+    /** `sizeof(arenite_buffer_desc_t)`. */
+    uint32_t struct_size;
+    /** `ARENITE_BUFFER_` bits. */
+    uint32_t flags;
+    /** Size in bytes, unrounded. A buffer of 0 bytes gets none and overlaps nobody. */
+    uint64_t bytes;
+    /** The first step at which it is alive; not read where `spans` is given. */
+    uint32_t first;
+    /** The last step, inclusive. */
+    uint32_t last;
+    /** Its offset will be a multiple of this: a power of two up to 65536, or 0 for 128. */
+    uint32_t alignment;
+    /** 0. */
+    uint32_t reserved;
+    /** The offset it must have, with `ARENITE_BUFFER_FIXED`. */
+    uint64_t fixed_offset;
+    /** For a lifetime with gaps: its spans, ascending and without a common step. */
+    const struct arenite_span_t *spans;
+    /** How many; 0 to use `first` and `last`. */
+    uint64_t span_count;
+} arenite_buffer_desc_t;
+
+/** The numbers of a plan. Set `struct_size` to `sizeof(arenite_plan_info_t)` and `flags` to 0 before passing it. */
+typedef struct arenite_plan_info_t {
+    /** `sizeof(arenite_plan_info_t)`. */
+    uint32_t struct_size;
+    /** 0. */
+    uint32_t flags;
+    /** The highest end of any buffer in the reusable arena, unrounded. */
+    uint64_t arena_bytes;
+    /** No plan of this problem needs less. */
+    uint64_t lower_bound;
+    /** The sum of all planned sizes: what one allocation per buffer would take. */
+    uint64_t total_bytes;
+    /** Bytes of the persistent arena. */
+    uint64_t persistent_bytes;
+    /** How many buffers have bytes in the reusable arena. */
+    uint64_t buffer_count;
+    /** The alignment the reusable arena's base must meet. */
+    uint32_t alignment;
+    /** The alignment the persistent arena's base must meet. */
+    uint32_t persistent_alignment;
+    /** The strategy that made these offsets: `ARENITE_STRATEGY_`; with AUTO, the one that won. */
+    uint32_t strategy;
+    /** 1 where no smaller arena exists once both figures are rounded up to the alignment, else 0. */
+    uint32_t optimal;
+    /** Search nodes visited; 0 where a greedy rule was enough. */
+    uint64_t nodes;
+    /** Search nodes visited when these offsets were found. */
+    uint64_t nodes_to_best;
+} arenite_plan_info_t;
+
+/** Where a tensor's bytes are. Set `struct_size` and `flags` before passing it. */
+typedef struct arenite_plan_tensor_t {
+    /** `sizeof(arenite_plan_tensor_t)`. */
+    uint32_t struct_size;
+    /** 0. */
+    uint32_t flags;
+    /** Offset from the arena's base; `ARENITE_NO_AMOUNT` where the tensor has no bytes in either arena. */
+    uint64_t offset;
+    /** Size in bytes, unrounded; of a constant the size of its data. */
+    uint64_t bytes;
+    /** When it is alive, and in which arena. Zero for a bare problem, whose lifetimes the caller knows. */
+    struct arenite_lifetime_t lifetime;
+} arenite_plan_tensor_t;
+
+/** Returns `bytes` bytes at a multiple of `alignment`, or null. Must not unwind or longjmp. */
+typedef void *(*arenite_allocate_fn)(void *user, size_t bytes, size_t alignment);
+
+/** Takes back what the allocation function returned, with the same size and alignment. */
+typedef void (*arenite_deallocate_fn)(void *user, void *data, size_t bytes, size_t alignment);
+
+/** Where memory comes from. */
+typedef struct arenite_source_t {
+    /** `ARENITE_SOURCE_`. */
+    uint32_t kind;
+    /** 0. */
+    uint32_t reserved;
+    /** With BUFFER: its start, at any address. Kept: it must outlive the arena. */
+    void *base;
+    /** With BUFFER: its size. `arenite_plan_required_bytes` says exactly how much is enough. */
+    size_t bytes;
+    /** With CALLBACKS: takes memory. */
+    arenite_allocate_fn allocate;
+    /** With CALLBACKS: gives it back, at the latest when the arena is destroyed. */
+    arenite_deallocate_fn deallocate;
+    /** With CALLBACKS: handed to both functions. */
+    void *user;
+} arenite_source_t;
+
+/** How an arena gets its memory. */
+typedef struct arenite_arena_options_t {
+    /** `sizeof(arenite_arena_options_t)`. */
+    uint32_t struct_size;
+    /** 0. */
+    uint32_t flags;
+    /** For the reusable arena. */
+    struct arenite_source_t main;
+    /** For the persistent arena. */
+    struct arenite_source_t persistent;
+} arenite_arena_options_t;
+
+/** A buffer with one lifetime, for `arenite_bare_place`. An array element: it never grows. */
+typedef struct arenite_row_t {
+    /** Size in bytes, unrounded. A row of 0 bytes gets none. */
+    uint64_t bytes;
+    /** The offset it must have, with `ARENITE_ROW_FIXED`. */
+    uint64_t fixed_offset;
+    /** The first step at which it is alive. */
+    uint32_t first;
+    /** The last step, inclusive. */
+    uint32_t last;
+    /** Its offset will be a multiple of this: a power of two up to 65536, or 0 for 128. */
+    uint32_t alignment;
+    /** `ARENITE_ROW_` bits. */
+    uint32_t flags;
+} arenite_row_t;
+
+/** Scale and zero point of a tensor quantised as a whole. */
+typedef struct AreniteQuantizationParams {
+    /** Scale. */
+    float scale;
+    /** Zero point. */
+    int32_t zero_point;
+} AreniteQuantizationParams;
+
+/** Kind of quantisation with its parameters. */
+typedef struct AreniteQuantization {
+    /** Kind, as TfLite numbers it. */
+    uint32_t kind;
+    /** Parameters of that kind; not read. */
+    void *params;
+} AreniteQuantization;
+
+/** A tensor of TfLite's full build (112 bytes on 64-bit targets, 64 on 32-bit). */
+typedef struct AreniteTensor {
+    /** Element type, as TfLite numbers it. */
+    uint32_t kind;
+    /** Data; a union of pointers in TfLite. */
+    void *data;
+    /** Shape; null where it is not known. */
+    const struct AreniteIntArray *dims;
+    /** Scale and zero point; not read. */
+    struct AreniteQuantizationParams params;
+    /** Where its memory comes from: one of the numbers from `kAreniteMemNone` to `kAreniteNonCpu`. */
+    uint32_t allocation_type;
+    /** Size of the data. */
+    size_t bytes;
+    /** The mapped file that holds the data; not read. */
+    const void *allocation;
+    /** Name; null allowed. */
+    const char *name;
+    /** Delegate; not read. */
+    void *delegate;
+    /** Delegate's handle; not read. */
+    int32_t buffer_handle;
+    /** Boolean; not read. */
+    uint8_t data_is_stale;
+    /** Boolean: a variable keeps its contents from one run to the next. */
+    uint8_t is_variable;
+    /** Quantisation; not read. */
+    struct AreniteQuantization quantization;
+    /** Sparsity; not read. */
+    void *sparsity;
+    /** Shape with -1 for what is not known; null allowed. */
+    const struct AreniteIntArray *dims_signature;
+} AreniteTensor;
+
+/** A tensor of TfLite's microcontroller build (64 bytes on 64-bit targets, 40 on 32-bit). */
+typedef struct AreniteMicroTensor {
+    /** Quantisation; not read. */
+    struct AreniteQuantization quantization;
+    /** Scale and zero point; not read. */
+    struct AreniteQuantizationParams params;
+    /** Data; a union of pointers in TfLite. */
+    void *data;
+    /** Shape; null where it is not known. */
+    const struct AreniteIntArray *dims;
+    /** Size of the data. */
+    size_t bytes;
+    /** Element type, as TfLite numbers it. */
+    uint32_t kind;
+    /** Where its memory comes from: one of the numbers from `kAreniteMemNone` to `kAreniteNonCpu`. */
+    uint32_t allocation_type;
+    /** Boolean: a variable keeps its contents from one run to the next. */
+    uint8_t is_variable;
+} AreniteMicroTensor;
+
+/** A node of TfLite's full build (80 bytes on 64-bit targets, 40 on 32-bit). */
+typedef struct AreniteNode {
+    /** Tensors it reads; -1 for an optional one that is absent. */
+    const struct AreniteIntArray *inputs;
+    /** Tensors it writes. */
+    const struct AreniteIntArray *outputs;
+    /** Tensors it uses inside; null allowed. */
+    const struct AreniteIntArray *intermediates;
+    /** Tensors alive only while it runs; null allowed. */
+    const struct AreniteIntArray *temporaries;
+    /** Operator's data; not read. */
+    void *user_data;
+    /** Operator's options; not read. */
+    void *builtin_data;
+    /** Custom operator's options; not read. */
+    const void *custom_initial_data;
+    /** Their size; not read. */
+    int32_t custom_initial_data_size;
+    /** Delegate; not read. */
+    void *delegate;
+    /** Boolean; not read. */
+    uint8_t might_have_side_effect;
+} AreniteNode;
+
+/** A node of TfLite's microcontroller build (56 bytes on 64-bit targets, 28 on 32-bit). */
+typedef struct AreniteMicroNode {
+    /** Tensors it reads; -1 for an optional one that is absent. */
+    const struct AreniteIntArray *inputs;
+    /** Tensors it writes. */
+    const struct AreniteIntArray *outputs;
+    /** Tensors it uses inside; null allowed. */
+    const struct AreniteIntArray *intermediates;
+    /** Operator's data; not read. */
+    void *user_data;
+    /** Operator's options; not read. */
+    void *builtin_data;
+    /** Custom operator's options; not read. */
+    const void *custom_initial_data;
+    /** Their size; not read. */
+    int32_t custom_initial_data_size;
+} AreniteMicroNode;
+
+/** Memory that the application provides for a tensor. */
+typedef struct AreniteCustomAllocation {
+    /** Start. */
+    void *data;
+    /** Size. */
+    size_t bytes;
+} AreniteCustomAllocation;
+
+/** The call succeeded and its outputs are written. */
+#define ARENITE_OK 0
+
+/** A required pointer was null. */
+#define ARENITE_ERR_NULL 1
+
+/** An argument, a table or a file contradicts itself or the contract. */
+#define ARENITE_ERR_ARGUMENT 2
+
+/** A sum or product of sizes does not fit. */
+#define ARENITE_ERR_OVERFLOW 3
+
+/** The memory or capacity given is too small; the failure record says by how much. */
+#define ARENITE_ERR_CAPACITY 4
+
+/** An address or alignment does not meet the requirement. */
+#define ARENITE_ERR_ALIGNMENT 5
+
+/** The object is in use by another call. */
+#define ARENITE_ERR_BUSY 6
+
+/** The memory source returned nothing. */
+#define ARENITE_ERR_NO_MEMORY 7
+
+/** The plan is older than the shapes: commit first. */
+#define ARENITE_ERR_STALE 8
+
+/** A tensor's size is not known yet. */
+#define ARENITE_ERR_UNKNOWN_SIZE 9
+
+/** The request is valid but this build or version does not do it. */
+#define ARENITE_ERR_UNSUPPORTED 10
+
+/** A bug in arenite: please report it. The object that was passed refuses further work but can still be destroyed. */
+#define ARENITE_ERR_INTERNAL 11
+
+#ifdef __cplusplus
+extern "C" {
+#endif // __cplusplus
+
+/* ---- version ----------------------------------------------------------------------------------- */
+
+/**
+ * Version of the binary interface of the library that is running; compare it with `ARENITE_ABI_VERSION` at start-up.
+ *
+ * Threads: any.
+ */
+ARENITE_NODISCARD uint32_t arenite_abi_version(void);
+
+/**
+ * Version of the library that is running, for instance "0.1.0"; compare it with `ARENITE_VERSION_STRING`.
+ *
+ * Returns: static text, never null. Threads: any.
+ */
+ARENITE_NODISCARD const char *arenite_version_string(void);
+
+/* ---- status ------------------------------------------------------------------------------------ */
+
+/**
+ * Name of a status code, for instance "ARENITE_ERR_CAPACITY"; "ARENITE_ERR_?" for a number that is none.
+ *
+ * Returns: static text, never null. Threads: any.
+ */
+ARENITE_NODISCARD const char *arenite_status_name(arenite_status_t status);
+
+/* ---- layout ------------------------------------------------------------------------------------ */
+
+/**
+ * The elements of an int array: `array->size` of them; null when `array` is null.
+ *
+ * Ownership: they are part of `array` and valid as long as it. Threads: any.
+ */
+ARENITE_NODISCARD const int32_t *arenite_int_array_data(const struct AreniteIntArray *array);
+
+/**
+ * Checks at start-up that the engine's structs have the layout it is going to name.
+ *
+ * Call it once as `arenite_layout_check(ARENITE_LAYOUT_FULL, sizeof(TfLiteTensor), sizeof(TfLiteNode))`: an engine that
+ * was compiled with the macros of the other build is caught here and not by corrupted memory later.
+ *
+ * Returns: `ARENITE_OK`; `ARENITE_ERR_ARGUMENT` when `layout` is none of `ARENITE_LAYOUT_` or a size is not that
+ * layout's. Threads: any.
+ */
+ARENITE_NODISCARD arenite_status_t arenite_layout_check(uint32_t layout, size_t sizeof_tensor, size_t sizeof_node);
+
+/* ---- graph ------------------------------------------------------------------------------------- */
+
+/**
+ * Creates an empty graph.
+ *
+ * Returns: `ARENITE_OK`; `ARENITE_ERR_NO_MEMORY`. Ownership: `*out` is the caller's until `arenite_graph_destroy`.
+ */
+ARENITE_NODISCARD arenite_status_t arenite_graph_create(struct arenite_graph_t **out);
+
+/**
+ * Creates a graph from an engine's own TfLite arrays. They are copied: the engine may change or free them afterwards.
+ *
+ * Returns: `ARENITE_OK`; `ARENITE_ERR_ARGUMENT` for an unknown layout, allocation type or index (the record names the
+ * tensor or node); `ARENITE_ERR_NULL`, `ARENITE_ERR_ALIGNMENT`, `ARENITE_ERR_OVERFLOW`, `ARENITE_ERR_NO_MEMORY`.
+ * Ownership: `*out` is the caller's until `arenite_graph_destroy`. `failure` may be null.
+ */
+ARENITE_NODISCARD
+arenite_status_t arenite_graph_create_lite(const struct arenite_lite_desc_t *desc,
+                                           struct arenite_graph_t **out,
+                                           struct arenite_failure_t *failure);
+
+/**
+ * Adds a tensor to the graph and writes its index, which counts up from 0.
+ *
+ * Returns: `ARENITE_OK`; `ARENITE_ERR_ARGUMENT`, `ARENITE_ERR_ALIGNMENT`, `ARENITE_ERR_OVERFLOW`.
+ */
+ARENITE_NODISCARD
+arenite_status_t arenite_graph_add_tensor(struct arenite_graph_t *graph,
+                                          const struct arenite_tensor_desc_t *desc,
+                                          uint32_t *out_index);
+
+/**
+ * Adds a node at the end of the execution order and writes its index, which counts up from 0.
+ *
+ * Tensors may be added after the nodes that use them: indices are checked when the graph is planned.
+ * Returns: `ARENITE_OK`; `ARENITE_ERR_ARGUMENT`, `ARENITE_ERR_ALIGNMENT`, `ARENITE_ERR_NULL`.
+ */
+ARENITE_NODISCARD
+arenite_status_t arenite_graph_add_node(struct arenite_graph_t *graph,
+                                        const struct arenite_node_desc_t *desc,
+                                        uint32_t *out_index);
+
+/** Replaces the graph's inputs. */
+ARENITE_NODISCARD
+arenite_status_t arenite_graph_set_inputs(struct arenite_graph_t *graph,
+                                          const int32_t *tensors,
+                                          uint64_t count);
+
+/** Replaces the graph's outputs. */
+ARENITE_NODISCARD
+arenite_status_t arenite_graph_set_outputs(struct arenite_graph_t *graph,
+                                           const int32_t *tensors,
+                                           uint64_t count);
+
+/** Replaces the list of tensors that keep their contents between runs, besides those added as variables. */
+ARENITE_NODISCARD
+arenite_status_t arenite_graph_set_variables(struct arenite_graph_t *graph,
+                                             const int32_t *tensors,
+                                             uint64_t count);
+
+/**
+ * Changes a tensor's size. Plans made before keep the old size.
+ *
+ * Returns: `ARENITE_OK`; `ARENITE_ERR_ARGUMENT` where there is no such tensor.
+ */
+ARENITE_NODISCARD
+arenite_status_t arenite_graph_set_bytes(struct arenite_graph_t *graph,
+                                         uint32_t tensor,
+                                         uint64_t bytes);
+
+/**
+ * Keeps a tensor alive at least until step `until`, for instance to read it after the run (the last step).
+ *
+ * Returns: `ARENITE_OK`. Tensor and step are checked when the graph is planned.
+ */
+ARENITE_NODISCARD arenite_status_t arenite_graph_pin(struct arenite_graph_t *graph, uint32_t tensor, uint32_t until);
+
+/**
+ * Copies `callee` (its own subgraph 0) into `graph` as a subgraph that nodes may run, and writes its number, from 1.
+ *
+ * `callee` may run subgraphs that were attached to `graph` before, by `graph`'s numbers. Its pins are not taken over.
+ * Returns: `ARENITE_OK`; `ARENITE_ERR_BUSY` where both are the same graph.
+ */
+ARENITE_NODISCARD
+arenite_status_t arenite_graph_attach(struct arenite_graph_t *graph,
+                                      const struct arenite_graph_t *callee,
+                                      uint32_t *out_subgraph);
+
+/**
+ * Writes when each tensor of a subgraph is alive. `options` may be null for the defaults.
+ *
+ * `lifetimes` has room for `count` records; the first `count` tensors are written.
+ * Returns: `ARENITE_OK`; `ARENITE_ERR_ARGUMENT` for an index out of range, a pin that fits nothing or more records asked
+ * for than the subgraph has tensors; `ARENITE_ERR_UNSUPPORTED` where calls nest too deeply.
+ */
+ARENITE_NODISCARD
+arenite_status_t arenite_graph_lifetimes(const struct arenite_graph_t *graph,
+                                         const struct arenite_graph_options_t *options,
+                                         uint32_t subgraph,
+                                         struct arenite_lifetime_t *lifetimes,
+                                         uint64_t count);
+
+/** Copies the record of the last failing call on this graph. */
+ARENITE_NODISCARD
+arenite_status_t arenite_graph_last_failure(const struct arenite_graph_t *graph,
+                                            struct arenite_failure_t *out);
+
+/**
+ * Destroys a graph; null is allowed. Plans made from it stay valid.
+ *
+ * Returns: `ARENITE_OK`; `ARENITE_ERR_BUSY` while another call uses it.
+ */
+arenite_status_t arenite_graph_destroy(struct arenite_graph_t *graph);
+
+/* ---- planner ----------------------------------------------------------------------------------- */
+
+/**
+ * Creates a planner without buffers. `options` may be null for the defaults.
+ *
+ * Returns: `ARENITE_OK`; `ARENITE_ERR_ARGUMENT` for an unknown strategy; `ARENITE_ERR_NO_MEMORY`.
+ * Ownership: `*out` is the caller's until `arenite_planner_destroy`. `failure` may be null.
+ */
+ARENITE_NODISCARD
+arenite_status_t arenite_planner_create(const struct arenite_planner_options_t *options,
+                                        struct arenite_planner_t **out,
+                                        struct arenite_failure_t *failure);
+
+/**
+ * Adds a buffer and writes its index, which counts up from 0.
+ *
+ * Returns: `ARENITE_OK`; `ARENITE_ERR_ARGUMENT` for spans that are reversed, unordered or overlap, `ARENITE_ERR_ALIGNMENT`,
+ * `ARENITE_ERR_OVERFLOW`; the planner then is as before.
+ */
+ARENITE_NODISCARD
+arenite_status_t arenite_planner_add(struct arenite_planner_t *planner,
+                                     const struct arenite_buffer_desc_t *desc,
+                                     uint32_t *out_index);
+
+/**
+ * Makes buffer `member` live at `delta` bytes into buffer `root`: a view, or a result written in place.
+ *
+ * The two may share bytes while both are alive; the class is placed as one block that is alive whenever a member is.
+ * Returns: `ARENITE_OK`; `ARENITE_ERR_ARGUMENT` naming both where they cannot be one class.
+ */
+ARENITE_NODISCARD
+arenite_status_t arenite_planner_alias(struct arenite_planner_t *planner,
+                                       uint32_t member,
+                                       uint32_t root,
+                                       uint64_t delta);
+
+/** Removes all buffers and keeps the options. */
+ARENITE_NODISCARD arenite_status_t arenite_planner_clear(struct arenite_planner_t *planner);
+
+/**
+ * Places every added buffer.
+ *
+ * The planner keeps its buffers: more can be added and the whole planned again.
+ * Returns: `ARENITE_OK`; `ARENITE_ERR_ARGUMENT` naming two fixed offsets that collide; `ARENITE_ERR_CAPACITY` where the
+ * options give a capacity and no plan that fits was found (`needed` is the best arena found, and the message says whether
+ * it is proven that none fits); `ARENITE_ERR_OVERFLOW`; `ARENITE_ERR_NO_MEMORY`.
+ * Ownership: `*out` is the caller's until `arenite_plan_destroy`.
+ */
+ARENITE_NODISCARD
+arenite_status_t arenite_planner_plan(struct arenite_planner_t *planner,
+                                      struct arenite_plan_t **out);
+
+/**
+ * Finds the lifetimes of a graph and places its tensors. Buffers added to the planner play no part in it.
+ *
+ * `options` may be null for the defaults. The graph may be changed or destroyed afterwards.
+ * Returns: `ARENITE_OK`; `ARENITE_ERR_ARGUMENT` for an index out of range or a pin that fits nothing, with the node or
+ * tensor in the record; `ARENITE_ERR_UNKNOWN_SIZE` for a planned tensor whose size is unknown; `ARENITE_ERR_UNSUPPORTED`
+ * where subgraph calls nest too deeply; `ARENITE_ERR_OVERFLOW`; `ARENITE_ERR_BUSY`.
+ * Ownership: `*out` is the caller's until `arenite_plan_destroy`.
+ */
+ARENITE_NODISCARD
+arenite_status_t arenite_planner_plan_graph(struct arenite_planner_t *planner,
+                                            const struct arenite_graph_t *graph,
+                                            const struct arenite_graph_options_t *options,
+                                            struct arenite_plan_t **out);
+
+/**
+ * Verifies offsets from anywhere against the added buffers: one offset per buffer, in the order they were added.
+ *
+ * Writes the arena those offsets need. Returns: `ARENITE_OK`; else the record names the two buffers that are alive
+ * together on the same bytes and the step (`needed` is the first byte both hold), or the buffer that misses its
+ * alignment or fixed offset.
+ */
+ARENITE_NODISCARD
+arenite_status_t arenite_planner_check(const struct arenite_planner_t *planner,
+                                       const uint64_t *offsets,
+                                       uint64_t count,
+                                       uint64_t *out_arena_bytes);
+
+/** Copies the record of the last failing call on this planner. */
+ARENITE_NODISCARD
+arenite_status_t arenite_planner_last_failure(const struct arenite_planner_t *planner,
+                                              struct arenite_failure_t *out);
+
+/**
+ * Destroys a planner; null is allowed. Plans made by it stay valid.
+ *
+ * Returns: `ARENITE_OK`; `ARENITE_ERR_BUSY` while another call uses it.
+ */
+arenite_status_t arenite_planner_destroy(struct arenite_planner_t *planner);
+
+/* ---- plan -------------------------------------------------------------------------------------- */
+
+/** Writes the numbers of a plan. */
+ARENITE_NODISCARD
+arenite_status_t arenite_plan_info(const struct arenite_plan_t *plan,
+                                   struct arenite_plan_info_t *out);
+
+/**
+ * Writes the offset of buffer `buffer`, by the index `arenite_planner_add` gave; 0 for a buffer of 0 bytes.
+ *
+ * Returns: `ARENITE_OK`; `ARENITE_ERR_ARGUMENT` where there is no such buffer. For the plan of a graph use
+ * `arenite_plan_tensor`.
+ */
+ARENITE_NODISCARD
+arenite_status_t arenite_plan_offset(const struct arenite_plan_t *plan,
+                                     uint32_t buffer,
+                                     uint64_t *out_offset);
+
+/**
+ * Writes where the bytes of a tensor are. A bare problem is subgraph 0, and its buffers are the tensors.
+ *
+ * Returns: `ARENITE_OK`; `ARENITE_ERR_ARGUMENT` where there is no such tensor.
+ */
+ARENITE_NODISCARD
+arenite_status_t arenite_plan_tensor(const struct arenite_plan_t *plan,
+                                     uint32_t subgraph,
+                                     uint32_t tensor,
+                                     struct arenite_plan_tensor_t *out);
+
+/**
+ * Writes exactly how many bytes a buffer at `base` must have for one of the plan's arenas: a buffer of that size works,
+ * one byte less does not.
+ *
+ * `arena` is `ARENITE_ARENA_MAIN` or `ARENITE_ARENA_PERSISTENT`. `base` may be any address, also a misaligned one (then
+ * the answer includes the bytes skipped), and null for an aligned one.
+ * Returns: `ARENITE_OK`; `ARENITE_ERR_ARGUMENT` for another arena; `ARENITE_ERR_OVERFLOW` where the arena does not fit
+ * this process.
+ */
+ARENITE_NODISCARD
+arenite_status_t arenite_plan_required_bytes(const struct arenite_plan_t *plan,
+                                             uint32_t arena,
+                                             const void *base,
+                                             size_t *out_bytes);
+
+/**
+ * Verifies a plan again: no two buffers that are alive together share a byte, and every alignment and fixed offset is met.
+ *
+ * The verifier shares no code with the strategies. Returns: `ARENITE_OK`; else the record names the two buffers.
+ */
+ARENITE_NODISCARD
+arenite_status_t arenite_plan_check(const struct arenite_plan_t *plan);
+
+/** Copies the record of the last failing call on this plan. */
+ARENITE_NODISCARD
+arenite_status_t arenite_plan_last_failure(const struct arenite_plan_t *plan,
+                                           struct arenite_failure_t *out);
+
+/**
+ * Destroys a plan; null is allowed. Arenas made from it stay valid.
+ *
+ * Returns: `ARENITE_OK`; `ARENITE_ERR_BUSY` while another call uses it.
+ */
+arenite_status_t arenite_plan_destroy(struct arenite_plan_t *plan);
+
+/* ---- arena ------------------------------------------------------------------------------------- */
+
+/**
+ * Creates an arena for a plan, without memory yet. `options` may be null: both arenas come from the system.
+ *
+ * The plan may be destroyed afterwards. Returns: `ARENITE_OK`; `ARENITE_ERR_NULL`, `ARENITE_ERR_ARGUMENT`,
+ * `ARENITE_ERR_NO_MEMORY`. Ownership: `*out` is the caller's until `arenite_arena_destroy`; a caller's buffer is kept
+ * until then. `failure` may be null.
+ */
+ARENITE_NODISCARD
+arenite_status_t arenite_arena_create(const struct arenite_plan_t *plan,
+                                      const struct arenite_arena_options_t *options,
+                                      struct arenite_arena_t **out,
+                                      struct arenite_failure_t *failure);
+
+/**
+ * Takes memory: one block for the reusable arena and one for the persistent one. Does nothing where it is held.
+ *
+ * The persistent arena is zeroed when it is first taken; the reusable one is not initialised.
+ * Returns: `ARENITE_OK`; `ARENITE_ERR_CAPACITY` with the exact amount where a caller's buffer is too small;
+ * `ARENITE_ERR_NO_MEMORY`; `ARENITE_ERR_ALIGNMENT` where a callback missed the alignment. The arena then is as before.
+ */
+ARENITE_NODISCARD arenite_status_t arenite_arena_commit(struct arenite_arena_t *arena);
+
+/** Gives the reusable arena's memory back. Pointers into it end; the persistent arena and its contents stay. */
+ARENITE_NODISCARD arenite_status_t arenite_arena_release(struct arenite_arena_t *arena);
+
+/**
+ * Writes the address and size of a tensor's bytes. Both are null and 0 for a tensor without bytes here.
+ *
+ * A pointer is valid until `arenite_arena_generation` changes. A bare problem is subgraph 0, its buffers the tensors.
+ * Returns: `ARENITE_OK`; `ARENITE_ERR_STALE` where the arena has no memory: commit first; `ARENITE_ERR_ARGUMENT` where
+ * there is no such tensor.
+ */
+ARENITE_NODISCARD
+arenite_status_t arenite_arena_resolve(const struct arenite_arena_t *arena,
+                                       uint32_t subgraph,
+                                       uint32_t tensor,
+                                       void **out_data,
+                                       size_t *out_bytes);
+
+/**
+ * Writes the `data` pointer of every planned tensor of a subgraph into the engine's own tensor array.
+ *
+ * Tensors in either arena get their address; tensors of the arenas without bytes get null; bound constants get their
+ * data; all others are left alone. Nothing is written on an error.
+ * Returns: `ARENITE_OK`; `ARENITE_ERR_STALE`: commit first; `ARENITE_ERR_ARGUMENT` for an unknown layout or a count that
+ * is not the subgraph's.
+ */
+ARENITE_NODISCARD
+arenite_status_t arenite_arena_assign(const struct arenite_arena_t *arena,
+                                      uint32_t subgraph,
+                                      uint32_t layout,
+                                      void *tensors,
+                                      uint64_t count);
+
+/**
+ * Says where a constant's data is, for instance in the mapped model file. It is referenced, not copied, and must outlive
+ * the arena; the arena never writes to it.
+ *
+ * Returns: `ARENITE_OK`; `ARENITE_ERR_ARGUMENT` for a tensor that is no constant; `ARENITE_ERR_CAPACITY` where `bytes` is
+ * less than the tensor's size.
+ */
+ARENITE_NODISCARD
+arenite_status_t arenite_arena_bind_constant(struct arenite_arena_t *arena,
+                                             uint32_t subgraph,
+                                             uint32_t tensor,
+                                             const void *data,
+                                             size_t bytes);
+
+/**
+ * Writes a number that changes exactly when a tensor's address may have changed: by a commit that takes memory, and by a
+ * release.
+ */
+ARENITE_NODISCARD
+arenite_status_t arenite_arena_generation(const struct arenite_arena_t *arena,
+                                          uint64_t *out_generation);
+
+/** Writes how many bytes an arena holds at the moment: `ARENITE_ARENA_MAIN` or `ARENITE_ARENA_PERSISTENT`. */
+ARENITE_NODISCARD
+arenite_status_t arenite_arena_committed_bytes(const struct arenite_arena_t *arena,
+                                               uint32_t which,
+                                               size_t *out_bytes);
+
+/** Copies the record of the last failing call on this arena. */
+ARENITE_NODISCARD
+arenite_status_t arenite_arena_last_failure(const struct arenite_arena_t *arena,
+                                            struct arenite_failure_t *out);
+
+/**
+ * Destroys an arena and gives its memory back; null is allowed. All pointers into it end.
+ *
+ * Returns: `ARENITE_OK`; `ARENITE_ERR_BUSY` while another call uses it.
+ */
+arenite_status_t arenite_arena_destroy(struct arenite_arena_t *arena);
+
+/* ---- bare -------------------------------------------------------------------------------------- */
+
+/**
+ * Writes how many bytes of workspace `arenite_bare_plan` needs for `count` tensors and `arenite_bare_place` for `count`
+ * rows, at any address.
+ *
+ * Returns: `ARENITE_OK`; `ARENITE_ERR_OVERFLOW`. Threads: any.
+ */
+ARENITE_NODISCARD arenite_status_t arenite_bare_workspace_bytes(uint64_t count, size_t *out_bytes);
+
+/**
+ * Plans an engine's graph without a heap: lifetimes, in-place sharing and one of the greedy rules.
+ *
+ * `strategy` is `ARENITE_STRATEGY_FIRST_FIT`, `_GREEDY_BY_SIZE` or `_TFLM_GREEDY`; `options` may be null for the defaults.
+ * `offsets` receives one offset per tensor, `ARENITE_NO_AMOUNT` for a tensor without bytes in the reusable arena. The
+ * workspace is scratch, of any address; its contents mean nothing afterwards.
+ * Returns: `ARENITE_OK`; `ARENITE_ERR_CAPACITY` where the workspace or `offsets` is too small;
+ * `ARENITE_ERR_ARGUMENT` for an index out of range, named with its node; `ARENITE_ERR_OVERFLOW`. `offsets` and
+ * `out_arena_bytes` are written only on `ARENITE_OK`. `failure` may be null. Threads: any.
+ */
+ARENITE_NODISCARD
+arenite_status_t arenite_bare_plan(const struct arenite_lite_desc_t *desc,
+                                   const struct arenite_graph_options_t *options,
+                                   uint32_t strategy,
+                                   void *workspace,
+                                   size_t workspace_bytes,
+                                   uint64_t *offsets,
+                                   uint64_t count,
+                                   uint64_t *out_arena_bytes,
+                                   struct arenite_failure_t *failure);
+
+/**
+ * Places rows without a heap by one of the greedy rules.
+ *
+ * `offsets` receives one offset per row, 0 for a row of 0 bytes. Returns and the rest as `arenite_bare_plan`;
+ * `ARENITE_ERR_ARGUMENT` also for a row that ends before it begins and for two fixed rows that collide (both named).
+ */
+ARENITE_NODISCARD
+arenite_status_t arenite_bare_place(uint32_t strategy,
+                                    const struct arenite_row_t *rows,
+                                    uint64_t count,
+                                    void *workspace,
+                                    size_t workspace_bytes,
+                                    uint64_t *offsets,
+                                    uint64_t *out_arena_bytes,
+                                    struct arenite_failure_t *failure);
+
+#ifdef __cplusplus
+}  // extern "C"
+#endif  // __cplusplus
+
+#endif  /* ARENITE_H */

@@ -1,0 +1,45 @@
+//! The C ABI: thin functions over the safe API, one file per C noun.
+//!
+//! `status` holds the codes and the failure record, `guard` keeps panics from crossing the boundary, `handle` makes
+//! opaque objects out of Rust values, `abi` reads what C passes in, `lite` mirrors TfLite's structs, `version` the
+//! version. The conventions that C callers rely on are the first chapter of `include/arenite.h`; the text of that
+//! header comes from the documentation of the items here (up to a `# Safety` heading, which is for Rust readers).
+//!
+//! With `bare` and without `std` only what needs no heap is exported.
+#![allow(non_camel_case_types, non_upper_case_globals)] // C names: `arenite_plan_t`, `kAreniteArenaRw`
+#![allow(dead_code)] // helpers wait for the nouns, and the bare build uses few of them
+#![allow(clippy::doc_markdown)] // the documentation is C documentation
+
+pub mod abi;
+#[cfg(feature = "std")]
+pub mod arena;
+pub mod bare;
+#[cfg(feature = "std")]
+pub mod graph;
+pub mod guard;
+#[cfg(feature = "std")]
+pub mod handle;
+pub mod lite;
+pub mod lite_tables;
+pub mod options;
+#[cfg(feature = "std")]
+pub mod plan;
+#[cfg(feature = "std")]
+pub mod planner;
+pub mod status;
+pub mod version;
+
+#[cfg(feature = "std")]
+pub use arena::*;
+pub use bare::*;
+#[cfg(feature = "std")]
+pub use graph::*;
+pub use lite::*;
+pub use lite_tables::*;
+pub use options::*;
+#[cfg(feature = "std")]
+pub use plan::*;
+#[cfg(feature = "std")]
+pub use planner::*;
+pub use status::*;
+pub use version::*;

@@ -1,0 +1,323 @@
+//! The planner life cycle of TensorFlow Lite: plan lifetimes once, then place tensors node range by node range as their
+//! sizes become known.
+//!
+//! Offsets equal those of TFLite's `ArenaPlanner`, with one difference: where a caller grows a tensor and executes
+//! earlier nodes again without a reset, TFLite forgets what is placed and puts the grown tensor over live ones. Here
+//! everything placed stays in the way until it is reset.
+
+use alloc::vec::Vec;
+
+use super::inplace::{share, Share};
+use super::liveness::{Lifetime, Options, Policy};
+use super::tables::{validate, Allocation, Tables};
+use crate::error::Error;
+use crate::planner::online::{Online, Placed};
+use crate::units::{Align, Bytes};
+
+/// "Not yet" and "never": the value TFLite uses.
+pub const UNSET: i32 = i32::MAX;
+
+/// One of the two arenas.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Arena {
+    /// Reused within a run.
+    Main,
+    /// Placed once, contents kept.
+    Persistent,
+}
+
+/// Where a tensor was placed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Record {
+    /// Which arena.
+    pub arena: Arena,
+    /// Offset in it.
+    pub offset: Bytes,
+    /// Bytes held; a tensor that shrank keeps its old size.
+    pub size: Bytes,
+    /// First node alive.
+    pub first: i32,
+    /// Last node alive, [`UNSET`] for ever.
+    pub last: i32,
+}
+
+/// The state between calls. One per subgraph; one thread at a time.
+#[derive(Clone, Debug)]
+pub struct Incremental {
+    align: Align,
+    preserve_all: bool,
+    first: Vec<i32>,
+    last: Vec<i32>,
+    /// Whose bytes a tensor uses. An alias that turns out not to match becomes its own root.
+    root: Vec<u32>,
+    /// Per node the tensors to place when it is reached.
+    starts: Vec<Vec<u32>>,
+    records: Vec<Option<Record>>,
+    persistent: Bytes,
+    high_water: Bytes,
+    last_node: i32,
+    committed: bool,
+}
+
+impl Incremental {
+    /// Tensors go to multiples of `align`. With `preserve_all` nothing is released and nothing shared.
+    pub fn new(align: Align, preserve_all: bool) -> Incremental {
+        Incremental {
+            align,
+            preserve_all,
+            first: Vec::new(),
+            last: Vec::new(),
+            root: Vec::new(),
+            starts: Vec::new(),
+            records: Vec::new(),
+            persistent: 0,
+            high_water: 0,
+            last_node: -1,
+            committed: false,
+        }
+    }
+
+    /// Finds lifetimes and in-place sharing. Forgets everything placed before.
+    ///
+    /// `Argument` for a bad index, and for a tensor written after its last use or released twice (named with the node);
+    /// the state then is that of an empty graph.
+    pub fn plan<T: Tables + ?Sized>(&mut self, graph: &T) -> Result<(), Error> {
+        *self = Incremental::new(self.align, self.preserve_all);
+        let mut planned = self.clone();
+        planned.find_lifetimes(graph)?;
+        *self = planned;
+        Ok(())
+    }
+
+    fn find_lifetimes<T: Tables + ?Sized>(&mut self, graph: &T) -> Result<(), Error> {
+        validate(graph)?;
+        let n = graph.tensor_count();
+        self.first = alloc::vec![UNSET; n];
+        self.last = alloc::vec![UNSET; n];
+        self.records = alloc::vec![None; n];
+        self.starts = alloc::vec![Vec::new(); graph.node_count().max(1)];
+        let mut shares = alloc::vec![Share::default(); n];
+        let options = Options { policy: Policy::Tflite, keep_all: self.preserve_all, ..Options::default() };
+        share(graph, &options, &alloc::vec![Lifetime::default(); n], &mut shares)?;
+        self.root = shares.iter().map(|s| s.root).collect();
+
+        // References that keep a tensor alive: one for being an input, output or variable, one per read of the tensor
+        // or of an alias of it.
+        let mut refs = alloc::vec![0u32; n];
+        for &t in graph.outputs().iter().chain(graph.variables()).chain(graph.inputs()).filter(|&&t| t >= 0) {
+            refs[t as usize] += 1;
+        }
+        for &t in graph.variables().iter().chain(graph.inputs()).filter(|&&t| t >= 0) {
+            self.first[t as usize] = 0;
+            self.starts[0].push(t as u32);
+        }
+        for i in 0..graph.node_count() {
+            for &t in graph.node(i).inputs.iter().filter(|&&t| t >= 0) {
+                refs[self.root[t as usize] as usize] += 1;
+            }
+        }
+        for i in 0..graph.node_count() {
+            let node = graph.node(i);
+            for &t in node.outputs.iter().filter(|&&t| t >= 0) {
+                let t = t as usize;
+                if self.first[t] == UNSET {
+                    self.first[t] = i as i32;
+                }
+                if self.last[t] != UNSET {
+                    return Err(Error::argument("the tensor is written after its last use").tensor(t).at(i as u32));
+                }
+                self.starts[i].push(t as u32);
+            }
+            if self.preserve_all {
+                continue;
+            }
+            for &t in node.inputs.iter().filter(|&&t| t >= 0) {
+                let t = self.root[t as usize] as usize;
+                refs[t] -= 1;
+                if refs[t] == 0 && self.first[t] != UNSET {
+                    if self.last[t] != UNSET {
+                        return Err(Error::argument("the tensor is released twice").tensor(t).at(i as u32));
+                    }
+                    self.last[t] = i as i32;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Places the tensors of nodes `first ..= last` that have no place, or outgrew theirs, and commits.
+    ///
+    /// Tensors added since the plan (temporaries) are taken in; fewer tensors than before are an `Argument` error.
+    /// Nothing changes on an error.
+    pub fn execute<T: Tables + ?Sized>(&mut self, graph: &T, first: i32, last: i32) -> Result<(), Error> {
+        let n = graph.tensor_count();
+        if n < self.records.len() {
+            return Err(Error::argument("the graph has fewer tensors than when it was planned")
+                .needed(self.records.len() as u64)
+                .available(n as u64));
+        }
+        let mut next = self.clone();
+        next.grow(n);
+        let nodes = (graph.node_count() as i32).min(last.saturating_add(1));
+        for i in first.max(0)..nodes {
+            for &t in graph.node(i as usize).temporaries.iter().filter(|&&t| t >= 0) {
+                if t as usize >= n {
+                    return Err(Error::argument("a temporary is not the index of a tensor").node(i as usize));
+                }
+                next.first[t as usize] = i;
+                next.starts[i as usize].push(t as u32);
+                if !next.preserve_all {
+                    next.last[t as usize] = i;
+                }
+            }
+        }
+        next.place(graph, first.max(0), nodes)?;
+        next.last_node = last;
+        next.committed = true;
+        *self = next;
+        Ok(())
+    }
+
+    fn grow(&mut self, n: usize) {
+        self.first.resize(n, UNSET);
+        self.last.resize(n, UNSET);
+        self.records.resize(n, None);
+        let old = self.root.len();
+        self.root.extend(old as u32..n as u32);
+        if self.starts.is_empty() {
+            self.starts.push(Vec::new());
+        }
+    }
+
+    fn place<T: Tables + ?Sized>(&mut self, graph: &T, first: i32, end: i32) -> Result<(), Error> {
+        // A graph without nodes still places its inputs when node 0 is executed.
+        let end = end.max(i32::from(self.starts.len() == 1 && graph.node_count() == 0)) as usize;
+        let from = (first as usize).min(end);
+        let mut todo: Vec<u32> = self.starts[from..end.min(self.starts.len())].iter().flatten().copied().collect();
+        todo.sort_unstable();
+        todo.dedup();
+        todo.retain(|&t| {
+            let (tensor, record) = (graph.tensor(t as usize), self.records[t as usize]);
+            let bytes = tensor.bytes.unwrap_or(0);
+            match tensor.allocation {
+                Allocation::ArenaRw => record.is_none_or(|r| r.size < bytes),
+                Allocation::ArenaRwPersistent => record.is_none(),
+                _ => false,
+            }
+        });
+        for &t in &todo {
+            self.records[t as usize] = None;
+        }
+        let whole = |t: u32| self.first[t as usize] == 0 && self.last[t as usize] == UNSET;
+        todo.sort_unstable_by_key(|&t| {
+            let size = graph.tensor(t as usize).bytes.unwrap_or(0);
+            if whole(t) {
+                (0, 0, 0, t)
+            } else {
+                (1, u64::MAX - size, self.first[t as usize], t)
+            }
+        });
+        let earliest = todo.iter().map(|&t| self.first[t as usize]).min().unwrap_or(0);
+        let mut arena = Online::new();
+        let mut placed: Vec<Placed> = Vec::new();
+        for (t, r) in self.records.iter().enumerate() {
+            if let Some(Record { arena: Arena::Main, offset, size, first, last }) = *r {
+                if size > 0 && last >= earliest {
+                    placed.push(Placed { offset, size, first, last, id: t as u32 });
+                }
+            }
+        }
+        placed.sort_by_key(|p| p.offset);
+        for p in placed {
+            arena.insert(p);
+        }
+        for t in todo {
+            self.place_one(graph, t, &mut arena)?;
+        }
+        self.high_water = self.high_water.max(arena.high_water());
+        Ok(())
+    }
+
+    fn place_one<T: Tables + ?Sized>(&mut self, graph: &T, t: u32, arena: &mut Online) -> Result<(), Error> {
+        let index = t as usize;
+        let tensor = graph.tensor(index);
+        let root = self.root[index] as usize;
+        if root != index {
+            let to = graph.tensor(root);
+            if to.allocation == Allocation::ArenaRw && to.bytes == tensor.bytes {
+                return Ok(());
+            }
+            self.root[index] = t;
+        }
+        let Some(size) = tensor.bytes else {
+            return Err(Error::unknown_size("the tensor's size is not known when it must be placed").tensor(index));
+        };
+        let align = self.align.max(tensor.align.unwrap_or(Align::ONE));
+        let (first, last) = (self.first[index], self.last[index]);
+        let name = |e: Error| e.tensor(index);
+        let record = if tensor.allocation == Allocation::ArenaRw {
+            let offset = arena.place(t, size, align, first, last).map_err(name)?;
+            Record { arena: Arena::Main, offset, size, first, last }
+        } else {
+            let offset = if size == 0 { 0 } else { crate::units::round_up(self.persistent, align).map_err(name)? };
+            self.persistent = self.persistent.max(crate::units::add(offset, size).map_err(name)?);
+            Record { arena: Arena::Persistent, offset, size, first, last: UNSET }
+        };
+        self.records[index] = Some(record);
+        Ok(())
+    }
+
+    /// Forgets every place, in both arenas, and keeps the lifetimes.
+    pub fn reset(&mut self) {
+        self.records.fill(None);
+        (self.persistent, self.high_water, self.last_node, self.committed) = (0, 0, -1, false);
+    }
+
+    /// Forgets the places of main-arena tensors that begin after node `node`. Persistent tensors stay.
+    pub fn reset_after(&mut self, node: i32) {
+        for r in &mut self.records {
+            if r.is_some_and(|r| r.arena == Arena::Main && r.first > node) {
+                *r = None;
+            }
+        }
+        self.last_node = node;
+    }
+
+    /// Gives the main arena's memory up; places are kept for [`Incremental::acquire`].
+    pub fn release(&mut self) {
+        self.committed = false;
+    }
+
+    /// Takes the main arena's memory back, with every tensor at its old place.
+    pub fn acquire(&mut self) {
+        self.committed = true;
+    }
+
+    /// Whether the main arena is committed, which it also is at 0 bytes.
+    pub fn has_memory(&self) -> bool {
+        self.committed
+    }
+
+    /// Where tensor `t` is: its root's place while both are in the same arena, else its own. `None` for a tensor that
+    /// has no place or 0 bytes, or whose arena is released.
+    pub fn place_of(&self, t: usize) -> Option<(Arena, Bytes)> {
+        let root = *self.root.get(t)? as usize;
+        let record = self.records[root].filter(|r| r.size > 0)?;
+        (record.arena == Arena::Persistent || self.committed).then_some((record.arena, record.offset))
+    }
+
+    /// The record of tensor `t` itself, aliases not followed.
+    pub fn record(&self, t: usize) -> Option<Record> {
+        self.records.get(t).copied().flatten()
+    }
+
+    /// The tensor whose bytes tensor `t` uses.
+    pub fn root_of(&self, t: usize) -> Option<u32> {
+        self.root.get(t).copied()
+    }
+
+    /// Bytes of the main arena (its high-water mark since the last reset) and of the persistent one.
+    pub fn bytes(&self) -> (Bytes, Bytes) {
+        (self.high_water, self.persistent)
+    }
+}

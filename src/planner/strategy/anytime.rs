@@ -1,0 +1,259 @@
+//! `auto` and `exact`: heuristics, then search, with the best plan and the best bound known at every moment.
+
+use alloc::vec::Vec;
+use core::ops::ControlFlow;
+
+use super::indexed;
+use super::instance::{Instance, Range};
+use super::options::{Options, Progress};
+use super::order::{self, Order};
+use super::search::{Cell, Outcome, Search};
+use super::valley::{self, ByRank, ByStart};
+use super::Strategy;
+use crate::error::Error;
+use crate::planner::bound::lower_bound;
+use crate::planner::conflict::Conflicts;
+use crate::planner::plan::{Plan, Stats};
+use crate::planner::problem::Problem;
+use crate::units::{Align, Bytes};
+
+/// Conflicting pairs up to which the greedy rules are compared with (8 bytes of memory a pair).
+const AFFORDABLE_PAIRS: u64 = 16_000_000;
+
+/// The best plan so far and what is known about better ones.
+struct Best {
+    /// In bytes, one per buffer of the instance.
+    offsets: Vec<Bytes>,
+    arena: Bytes,
+    bound: Bytes,
+    strategy: Strategy,
+    /// Good enough to stop: the bound rounded up to the plan's alignment, or the capacity asked about.
+    goal: Bytes,
+    stats: Stats,
+}
+
+impl Best {
+    fn offer(&mut self, arena: Bytes, strategy: Strategy, offsets: impl FnOnce() -> Vec<Bytes>) {
+        if arena < self.arena {
+            self.arena = arena;
+            self.offsets = offsets();
+            self.strategy = strategy;
+            self.stats.nodes_to_best = self.stats.nodes;
+        }
+    }
+
+    fn done(&self) -> bool {
+        self.arena <= self.goal
+    }
+}
+
+/// Plans a problem without aliases.
+pub(super) fn solve(
+    problem: &Problem,
+    options: &Options,
+    progress: &mut dyn FnMut(&Progress) -> ControlFlow<()>,
+) -> Result<Plan, Error> {
+    let bound = lower_bound(problem)?.bytes;
+    let align = problem.align();
+    let instance = Instance::new(problem);
+    let rounded = align.round_up(bound).unwrap_or(bound);
+    let mut best = Best {
+        offsets: Vec::new(),
+        arena: Bytes::MAX,
+        bound,
+        strategy: Strategy::Auto,
+        goal: options.capacity.map_or(rounded, |c| c.max(rounded)),
+        stats: Stats::default(),
+    };
+    let mut compared = false;
+    let totals = instance.totals().ok_or(Error::overflow("the sizes alive at one step do not fit 64 bits"))?;
+    if options.rules.heuristics && instance.is_plain() {
+        valleys(&instance, &totals, &mut best);
+    }
+    if !best.done() {
+        compared = greedy(problem, &instance, &mut best)?;
+    }
+    if !best.done() {
+        search(&instance, &totals, align, options, &mut best, progress);
+    }
+    let mut offsets = alloc::vec![0; problem.len()];
+    for (k, &i) in instance.source.iter().enumerate() {
+        offsets[i as usize] = best.offsets[k];
+    }
+    let arena_bytes = if instance.len() == 0 { 0 } else { best.arena };
+    Ok(Plan {
+        offsets,
+        arena_bytes,
+        lower_bound: best.bound,
+        optimal: Plan::meets(arena_bytes, best.bound, align),
+        strategy: best.strategy,
+        align,
+        compared,
+        stats: best.stats,
+    })
+}
+
+/// Tier 0: the skyline heuristic in several orders, forwards and backwards in time.
+fn valleys(instance: &Instance, totals: &[u64], best: &mut Best) {
+    let (n, sections) = (instance.len(), instance.sections());
+    if n == 0 {
+        return;
+    }
+    let offer = |offsets: Option<Vec<u64>>, best: &mut Best| {
+        let Some(offsets) = offsets else { return };
+        if let Some(arena) = instance.arena(&offsets) {
+            best.offer(arena, Strategy::Auto, || offsets.iter().map(|o| o * instance.unit).collect());
+        }
+    };
+    let limit = |best: &Best| if best.arena == Bytes::MAX { u64::MAX } else { best.arena.div_ceil(instance.unit) };
+    let mirrored: Vec<Range> =
+        instance.hull.iter().map(|r| Range { lo: sections as u32 - r.up, up: sections as u32 - r.lo }).collect();
+    for hull in [&instance.hull, &mirrored] {
+        let mut by_start: Vec<u32> = (0..n as u32).collect();
+        by_start.sort_unstable_by_key(|&i| {
+            let h = hull[i as usize];
+            (h.lo, core::cmp::Reverse((instance.raw[i as usize], h.up)), instance.source[i as usize])
+        });
+        let found = valley::run(instance, hull, &mut ByStart::new(by_start, hull, sections), limit(best), u64::MAX);
+        offer(found, best);
+        if best.done() {
+            return;
+        }
+    }
+    let peaks = order::peaks(instance, totals);
+    let steps = 64 * n as u64 * u64::from(n.ilog2() + 1);
+    for keys in &order::VALLEY {
+        let sorted = order::sorted(instance, keys, &peaks);
+        for hull in [&instance.hull, &mirrored] {
+            let mut picker = ByRank::new(sorted.clone(), hull, sections);
+            let found = valley::run(instance, hull, &mut picker, limit(best), steps);
+            offer(found, best);
+            if best.done() {
+                return;
+            }
+        }
+    }
+}
+
+/// The greedy rules, where they are affordable; one of them in any case if there is no plan yet.
+fn greedy(problem: &Problem, instance: &Instance, best: &mut Best) -> Result<bool, Error> {
+    let affordable = Conflicts::count(problem) <= AFFORDABLE_PAIRS;
+    if !affordable && best.arena != Bytes::MAX {
+        return Ok(false);
+    }
+    let conflicts = affordable.then(|| Conflicts::of(problem));
+    for strategy in [Strategy::GreedyBySize, Strategy::FirstFit, Strategy::TflmGreedy] {
+        let rule = strategy.rule().expect("a greedy strategy");
+        let (offsets, arena) = indexed::place(problem, rule, conflicts.as_ref())?;
+        best.offer(arena, strategy, || instance.source.iter().map(|&i| offsets[i as usize]).collect());
+        if best.done() || !affordable {
+            break;
+        }
+    }
+    Ok(affordable)
+}
+
+/// Tier 1: the exact search, in numbers as narrow as the arena allows.
+fn search(
+    instance: &Instance,
+    totals: &[u64],
+    align: Align,
+    options: &Options,
+    best: &mut Best,
+    progress: &mut dyn FnMut(&Progress) -> ControlFlow<()>,
+) {
+    if instance.len() > Search::<i64>::MOST || instance.sections() > usize::from(u16::MAX) {
+        return;
+    }
+    let most = best.arena.div_ceil(instance.unit);
+    if most < i16::LIMIT {
+        rounds::<i16>(instance, totals, align, options, best, progress);
+    } else if most < i32::LIMIT {
+        rounds::<i32>(instance, totals, align, options, best, progress);
+    } else if most < i64::LIMIT {
+        rounds::<i64>(instance, totals, align, options, best, progress);
+    }
+}
+
+/// The smallest arena above `floor` that offsets in units can make.
+fn attainable(instance: &Instance, floor: Bytes) -> Bytes {
+    let unit = instance.unit;
+    let above = |raw: Bytes| (raw % unit + unit - floor % unit) % unit;
+    let least = instance.raw.iter().map(|&r| if above(r) == 0 { unit } else { above(r) }).min().unwrap_or(0);
+    floor.saturating_add(least)
+}
+
+fn rounds<V: Cell>(
+    instance: &Instance,
+    totals: &[u64],
+    align: Align,
+    options: &Options,
+    best: &mut Best,
+    progress: &mut dyn FnMut(&Progress) -> ControlFlow<()>,
+) {
+    let n = instance.len() as u64;
+    let step = align.bytes().max(instance.unit);
+    let mut search = Search::<V>::new(instance, totals, options.rules);
+    let effort = options.budget(instance.len());
+    let mut share = 8 * n;
+    // How far below the best plan to aim where the bound is out of reach: half way at first, and half of that whenever no
+    // order gets there.
+    let mut stride = 0;
+    for round in 0u32.. {
+        share += share * 2 / 5;
+        // Every second round disturbs the orders: what they have in common may be what is wrong.
+        let noise = if round % 2 == 1 { round } else { 0 };
+        for low in [true, false] {
+            let mut fell = false;
+            let chosen = |k: usize| options.rules.order.is_none_or(|o| usize::from(o) == k);
+            for (_, order) in order::SEARCH.iter().enumerate().filter(|o| chosen(o.0)) {
+                let order = &Order { noise, ..*order };
+                let bottom = best.bound.next_multiple_of(step);
+                let target = match options.capacity {
+                    Some(capacity) => capacity.max(best.bound),
+                    None if low => bottom,
+                    None => {
+                        let top = (best.arena - 1) / step * step;
+                        let room = top.saturating_sub(bottom);
+                        stride = if stride == 0 { room / 2 / step * step } else { stride.min(room) };
+                        top - stride
+                    }
+                };
+                let spent = best.stats.nodes;
+                let (arena, lower) = (best.arena, best.bound);
+                let outcome = search.run(order, target, share.min(effort - spent), &mut |nodes| {
+                    progress(&Progress { nodes: spent + nodes, arena_bytes: arena, lower_bound: lower }).is_break()
+                });
+                best.stats.nodes += search.nodes();
+                match outcome {
+                    Outcome::Found => {
+                        let offsets = search.offsets();
+                        let arena = instance.arena(&offsets).expect("within the target");
+                        best.offer(arena, options.strategy, || offsets.iter().map(|o| o * instance.unit).collect());
+                        fell = true;
+                    }
+                    Outcome::Infeasible => {
+                        best.bound = attainable(instance, target);
+                        best.stats.nodes_to_proof = best.stats.nodes;
+                        best.goal = best.goal.max(best.bound.next_multiple_of(step));
+                        if options.capacity.is_some() {
+                            return;
+                        }
+                    }
+                    Outcome::Stopped => return,
+                    Outcome::Budget if best.stats.nodes >= effort => return,
+                    Outcome::Budget => {}
+                }
+                if best.done() {
+                    return;
+                }
+            }
+            if options.capacity.is_some() {
+                break;
+            }
+            if !low && !fell {
+                stride = stride / 2 / step * step;
+            }
+        }
+    }
+}

@@ -1,0 +1,316 @@
+//! A problem made ready for search: no empty buffers, sizes in units, time reduced to the sections that matter.
+
+use alloc::vec::Vec;
+
+use crate::planner::problem::Problem;
+use crate::units::{Align, Bytes, Step};
+
+/// A half-open range of sections.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Range {
+    pub lo: u32,
+    pub up: u32,
+}
+
+/// Buffers of at least one byte over *sections*: the maximal cliques of the interval graph, in order of time.
+///
+/// Two buffers conflict exactly if they share a section, so steps between two sections carry nothing new. Sizes and
+/// offsets are in `unit` bytes: every bottom-justified offset is a multiple of it.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Instance {
+    /// Index of each buffer in the problem.
+    pub source: Vec<u32>,
+    /// Sizes in units, rounded up. The padding counts only for the topmost buffer; see [`Instance::cap`].
+    pub size: Vec<u64>,
+    /// Sizes in bytes.
+    pub raw: Vec<Bytes>,
+    /// Alignments in units; empty where every offset in units will do.
+    pub align: Vec<u64>,
+    /// Fixed offsets in units, `u64::MAX` where free; empty where nothing is fixed.
+    pub fixed: Vec<u64>,
+    /// Steps alive.
+    pub life: Vec<u64>,
+    /// First step alive.
+    pub first: Vec<Step>,
+    /// First and one past the last section of each buffer.
+    pub hull: Vec<Range>,
+    /// For buffers of several spans, `pieces[starts[i]..starts[i + 1]]`; both empty where all have one.
+    pub starts: Vec<u32>,
+    pub pieces: Vec<Range>,
+    /// A step at which every buffer of a section is alive, for each section.
+    pub steps: Vec<Step>,
+    /// Bytes in a unit.
+    pub unit: Bytes,
+}
+
+fn gcd(mut a: u64, mut b: u64) -> u64 {
+    while b != 0 {
+        (a, b) = (b, a % b);
+    }
+    a
+}
+
+impl Instance {
+    pub fn new(problem: &Problem) -> Instance {
+        let n = problem.len();
+        let mut out = Instance { unit: 1, ..Instance::default() };
+        out.reserve(n);
+        let live = |i: &usize| problem.buffers()[*i].spec.size > 0;
+        let least = (0..n).filter(live).map(|i| problem.buffers()[i].spec.align).min().unwrap_or(Align::ONE);
+        // Sizes rounded to the least alignment: no offset lies inside the padding.
+        let rounded = |size: Bytes| least.round_up(size).unwrap_or(size);
+        let (mut unit, mut strictest, mut fixed, mut several) = (0u64, 1u64, false, false);
+        for i in (0..n).filter(live) {
+            let spec = &problem.buffers()[i].spec;
+            let size = rounded(spec.size);
+            if unit == 0 || size % unit != 0 {
+                unit = gcd(size, unit);
+            }
+            if let Some(at) = spec.fixed {
+                fixed = true;
+                unit = gcd(unit, at);
+            }
+            strictest = strictest.max(spec.align.bytes());
+            several |= problem.spans(i).len() > 1;
+        }
+        if strictest > 1 && unit % strictest != 0 {
+            unit = gcd(unit, strictest);
+        }
+        out.unit = unit.max(1);
+        let aligned = out.unit % strictest != 0;
+        let sections = Sections::of(problem);
+        for i in (0..n).filter(live) {
+            let spec = &problem.buffers()[i].spec;
+            out.source.push(i as u32);
+            out.raw.push(spec.size);
+            out.size.push(spec.size.div_ceil(out.unit));
+            if aligned {
+                out.align.push((spec.align.bytes() / out.unit).max(1));
+            }
+            if fixed {
+                out.fixed.push(spec.fixed.map_or(u64::MAX, |at| at / out.unit));
+            }
+            let spans = problem.spans(i);
+            let hull = Range { lo: sections.from(spans[0].first), up: sections.to(spans[spans.len() - 1].last) };
+            out.hull.push(hull);
+            out.first.push(spans[0].first);
+            out.life.push(spans.iter().map(|s| u64::from(s.last - s.first) + 1).sum());
+            if several {
+                out.starts.push(out.pieces.len() as u32);
+                for s in spans {
+                    let piece = Range { lo: sections.from(s.first), up: sections.to(s.last) };
+                    // A gap in which nothing that matters happens is no gap.
+                    let fresh = out.starts[out.starts.len() - 1] as usize == out.pieces.len();
+                    match out.pieces.last_mut() {
+                        Some(p) if !fresh && p.up == piece.lo => p.up = piece.up,
+                        _ => out.pieces.push(piece),
+                    }
+                }
+            }
+        }
+        if several {
+            out.starts.push(out.pieces.len() as u32);
+        }
+        if out.pieces.len() == out.source.len() {
+            (out.starts, out.pieces) = (Vec::new(), Vec::new());
+        }
+        out.steps = sections.steps;
+        out
+    }
+
+    fn reserve(&mut self, n: usize) {
+        self.source.reserve_exact(n);
+        self.size.reserve_exact(n);
+        self.raw.reserve_exact(n);
+        self.life.reserve_exact(n);
+        self.first.reserve_exact(n);
+        self.hull.reserve_exact(n);
+    }
+
+    pub fn len(&self) -> usize {
+        self.source.len()
+    }
+
+    pub fn sections(&self) -> usize {
+        self.steps.len()
+    }
+
+    /// The section ranges of buffer `i`, ascending.
+    pub fn ranges(&self, i: usize) -> &[Range] {
+        if self.starts.is_empty() {
+            core::slice::from_ref(&self.hull[i])
+        } else {
+            &self.pieces[self.starts[i] as usize..self.starts[i + 1] as usize]
+        }
+    }
+
+    pub fn align_of(&self, i: usize) -> u64 {
+        self.align.get(i).copied().unwrap_or(1)
+    }
+
+    pub fn fixed_of(&self, i: usize) -> Option<u64> {
+        self.fixed.get(i).copied().filter(|&at| at != u64::MAX)
+    }
+
+    /// Whether every buffer has one span and no offset is fixed: what the valley heuristic handles.
+    pub fn is_plain(&self) -> bool {
+        self.starts.is_empty() && self.fixed.is_empty()
+    }
+
+    /// The highest offset in units at which buffer `i` ends within `capacity` bytes, if any.
+    pub fn cap(&self, i: usize, capacity: Bytes) -> Option<u64> {
+        capacity.checked_sub(self.raw[i]).map(|room| room / self.unit)
+    }
+
+    /// The arena of offsets given in units, in bytes, or `None` where it does not fit 64 bits.
+    pub fn arena(&self, offsets: &[u64]) -> Option<Bytes> {
+        let mut most = 0;
+        for (i, &at) in offsets.iter().enumerate() {
+            most = most.max(at.checked_mul(self.unit)?.checked_add(self.raw[i])?);
+        }
+        Some(most)
+    }
+
+    /// Sum of sizes in units for each section, or `None` where one does not fit 64 bits.
+    pub fn totals(&self) -> Option<Vec<u64>> {
+        let mut change: Vec<i128> = alloc::vec![0; self.sections() + 1];
+        for i in 0..self.len() {
+            for r in self.ranges(i) {
+                change[r.lo as usize] += i128::from(self.size[i]);
+                change[r.up as usize] -= i128::from(self.size[i]);
+            }
+        }
+        let mut sum = 0i128;
+        change[..self.sections()]
+            .iter()
+            .map(|d| {
+                sum += d;
+                u64::try_from(sum).ok()
+            })
+            .collect()
+    }
+
+    /// The buffers `members` (ascending) as an instance of their own, over sections from `from` to `to`. Ranges are
+    /// clipped; those of `pins` are fixed where they are now.
+    pub fn part(&self, members: &[u32], from: u32, to: u32, pin: impl Fn(u32) -> Option<u64>) -> Instance {
+        let mut out = Instance { unit: self.unit, ..Instance::default() };
+        out.reserve(members.len());
+        let several = !self.starts.is_empty();
+        let clip = |r: &Range| Range { lo: r.lo.max(from) - from, up: r.up.min(to).max(from) - from };
+        let mut pinned = false;
+        for &m in members {
+            let i = m as usize;
+            out.source.push(m);
+            out.size.push(self.size[i]);
+            out.raw.push(self.raw[i]);
+            out.life.push(self.life[i]);
+            out.first.push(self.first[i]);
+            if !self.align.is_empty() {
+                out.align.push(self.align[i]);
+            }
+            let at = pin(m).or(self.fixed_of(i));
+            pinned |= at.is_some();
+            out.fixed.push(at.unwrap_or(u64::MAX));
+            out.hull.push(clip(&self.hull[i]));
+            if several {
+                out.starts.push(out.pieces.len() as u32);
+                out.pieces.extend(self.ranges(i).iter().filter(|r| r.lo < to && r.up > from).map(clip));
+            }
+        }
+        if several {
+            out.starts.push(out.pieces.len() as u32);
+            for i in 0..out.len() {
+                let (first, last) = (out.starts[i] as usize, out.starts[i + 1] as usize);
+                out.hull[i] = Range { lo: out.pieces[first].lo, up: out.pieces[last - 1].up };
+            }
+        }
+        if !pinned {
+            out.fixed = Vec::new();
+        }
+        out.steps = self.steps[from as usize..to as usize].to_vec();
+        out
+    }
+}
+
+/// Where the maximal cliques are: a section ends at each step after which a buffer dies that met a new one before.
+struct Sections {
+    /// The step of each section.
+    steps: Vec<Step>,
+    /// Sections up to and including each step, where steps are dense.
+    upto: Vec<u32>,
+}
+
+impl Sections {
+    fn of(problem: &Problem) -> Sections {
+        let n = problem.len();
+        let (mut spans, mut last) = (0usize, 0u32);
+        let live = |i: &usize| problem.buffers()[*i].spec.size > 0;
+        for i in (0..n).filter(live) {
+            let s = problem.spans(i);
+            spans += s.len();
+            last = last.max(s[s.len() - 1].last);
+        }
+        let mut out = Sections { steps: Vec::new(), upto: Vec::new() };
+        if spans == 0 {
+            return out;
+        }
+        if (last as usize) < 8 * spans + 1024 {
+            let mut marks = alloc::vec![0u8; last as usize + 1];
+            for i in (0..n).filter(live) {
+                for s in problem.spans(i) {
+                    marks[s.first as usize] |= 1;
+                    marks[s.last as usize] |= 2;
+                }
+            }
+            out.upto.reserve_exact(marks.len());
+            let mut fresh = false;
+            for (step, mark) in marks.iter().enumerate() {
+                fresh |= mark & 1 != 0;
+                if fresh && mark & 2 != 0 {
+                    out.steps.push(step as Step);
+                    fresh = false;
+                }
+                out.upto.push(out.steps.len() as u32);
+            }
+            return out;
+        }
+        let mut events: Vec<u64> = Vec::with_capacity(2 * spans);
+        for i in (0..n).filter(live) {
+            for s in problem.spans(i) {
+                events.push(u64::from(s.first) << 1);
+                events.push(u64::from(s.last) << 1 | 1);
+            }
+        }
+        events.sort_unstable();
+        let mut fresh = false;
+        for e in events {
+            if e & 1 == 0 {
+                fresh = true;
+            } else if fresh {
+                out.steps.push((e >> 1) as Step);
+                fresh = false;
+            }
+        }
+        out
+    }
+
+    /// Sections before `first`.
+    fn from(&self, first: Step) -> u32 {
+        if self.upto.is_empty() {
+            return self.steps.partition_point(|&t| t < first) as u32;
+        }
+        if first == 0 {
+            0
+        } else {
+            self.upto[first as usize - 1]
+        }
+    }
+
+    /// Sections up to and including `last`.
+    fn to(&self, last: Step) -> u32 {
+        if self.upto.is_empty() {
+            return self.steps.partition_point(|&t| t <= last) as u32;
+        }
+        self.upto[last as usize]
+    }
+}

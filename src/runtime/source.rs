@@ -1,0 +1,195 @@
+//! Where bytes come from: the system, a caller's buffer, or callbacks.
+
+use core::ffi::c_void;
+use core::ptr::NonNull;
+use std::alloc::Layout;
+
+use crate::error::Error;
+
+/// Callbacks that provide memory. The functions must not unwind.
+#[derive(Clone, Copy, Debug)]
+pub struct Callbacks {
+    /// Returns `bytes` bytes at a multiple of `align`, or null.
+    pub allocate: unsafe extern "C" fn(user: *mut c_void, bytes: usize, align: usize) -> *mut c_void,
+    /// Takes back what `allocate` returned, with the same size and alignment.
+    pub deallocate: unsafe extern "C" fn(user: *mut c_void, data: *mut c_void, bytes: usize, align: usize),
+    /// Handed to both.
+    pub user: *mut c_void,
+}
+
+/// A source of memory for one arena.
+#[derive(Clone, Copy, Debug)]
+pub enum Source {
+    /// The process's allocator.
+    System,
+    /// One buffer, kept by the caller for as long as the arena lives.
+    Buffer {
+        /// Where it starts; any address.
+        base: NonNull<u8>,
+        /// How many bytes may be written from there.
+        bytes: usize,
+    },
+    /// The caller's functions.
+    Callbacks(Callbacks),
+}
+
+// SAFETY: the pointers are only used by the arena that owns the source, which is used by one thread at a time; whether
+// the callbacks may be called from another thread than the one that passed them is part of the contract on them.
+unsafe impl Send for Source {}
+// SAFETY: as above; a shared `Source` gives nothing but copies of its fields.
+unsafe impl Sync for Source {}
+
+/// Memory taken from a source.
+#[derive(Debug)]
+pub struct Block {
+    base: NonNull<u8>,
+    bytes: usize,
+    align: usize,
+    /// How to give it back; `Buffer` needs nothing.
+    source: Source,
+}
+
+// SAFETY: a block owns its bytes; see `Source`.
+unsafe impl Send for Block {}
+// SAFETY: as above; a shared block only tells its address and size.
+unsafe impl Sync for Block {}
+
+/// Bytes to skip from `address` to the next multiple of `align`.
+pub fn padding(address: usize, align: usize) -> usize {
+    address.wrapping_neg() & (align - 1)
+}
+
+/// Exactly how many bytes a buffer at `base` must have to hold `bytes` bytes at a multiple of `align`; 0 for 0 bytes.
+pub fn required_bytes(base: usize, bytes: usize, align: usize) -> Result<usize, Error> {
+    if bytes == 0 {
+        return Ok(0);
+    }
+    bytes.checked_add(padding(base, align)).ok_or(Error::overflow("size + alignment does not fit the address space"))
+}
+
+impl Source {
+    /// Takes `bytes` bytes at a multiple of `align`, a power of two. `bytes` of 0 takes nothing.
+    ///
+    /// `Capacity` with the exact amount where a caller's buffer is too small, `NoMemory` where the system or the callback
+    /// has nothing, `Alignment` where a callback returns an address that misses the alignment (it is given back).
+    pub fn take(&self, bytes: usize, align: usize) -> Result<Block, Error> {
+        let block = |base| Block { base, bytes, align, source: *self };
+        if bytes == 0 {
+            return Ok(block(NonNull::dangling()));
+        }
+        match *self {
+            Source::System => {
+                let layout = Layout::from_size_align(bytes, align)
+                    .map_err(|_| Error::overflow("the arena does not fit the address space").needed(bytes as u64))?;
+                // SAFETY: `bytes` is not 0.
+                let base = unsafe { std::alloc::alloc(layout) };
+                NonNull::new(base)
+                    .map(block)
+                    .ok_or(Error::no_memory("the system has no memory for the arena").needed(bytes as u64))
+            }
+            Source::Buffer { base, bytes: capacity } => {
+                let needed = required_bytes(base.as_ptr() as usize, bytes, align)?;
+                if needed > capacity {
+                    return Err(Error::capacity("the caller's buffer is too small")
+                        .needed(needed as u64)
+                        .available(capacity as u64));
+                }
+                // SAFETY: `needed - bytes` is the padding, and padding + bytes lie inside the caller's buffer.
+                Ok(block(unsafe { base.add(needed - bytes) }))
+            }
+            Source::Callbacks(c) => {
+                // SAFETY: calling it with a size and a power of two is the callback's contract.
+                let base = unsafe { (c.allocate)(c.user, bytes, align) }.cast::<u8>();
+                let Some(base) = NonNull::new(base) else {
+                    return Err(Error::no_memory("the allocation callback returned null").needed(bytes as u64));
+                };
+                if padding(base.as_ptr() as usize, align) != 0 {
+                    let rest = base.as_ptr() as usize & (align - 1);
+                    drop(block(base));
+                    return Err(Error::alignment("the allocation callback missed the alignment (bytes past it)")
+                        .needed(align as u64)
+                        .available(rest as u64));
+                }
+                Ok(block(base))
+            }
+        }
+    }
+}
+
+impl Block {
+    /// The first byte; dangling for an empty block.
+    pub fn base(&self) -> NonNull<u8> {
+        self.base
+    }
+
+    /// How many bytes there are.
+    pub fn bytes(&self) -> usize {
+        self.bytes
+    }
+}
+
+impl Drop for Block {
+    fn drop(&mut self) {
+        if self.bytes == 0 {
+            return;
+        }
+        match self.source {
+            Source::System => {
+                // SAFETY: `take` made this layout, so it is valid.
+                let layout = unsafe { Layout::from_size_align_unchecked(self.bytes, self.align) };
+                // SAFETY: `take` allocated the block with this layout, and it is dropped once.
+                unsafe { std::alloc::dealloc(self.base.as_ptr(), layout) };
+            }
+            Source::Buffer { .. } => {}
+            Source::Callbacks(c) => {
+                // SAFETY: the callback's contract: what `allocate` returned, with the same size and alignment.
+                unsafe { (c.deallocate)(c.user, self.base.as_ptr().cast(), self.bytes, self.align) };
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::error::Kind;
+
+    #[test]
+    fn br_28_br_26_the_required_size_is_exact_at_every_base() {
+        let mut memory = vec![0u8; 4096 + 256];
+        let start = memory.as_mut_ptr() as usize;
+        for shift in 0..130 {
+            let base = NonNull::new(memory.as_mut_ptr().wrapping_add(shift)).unwrap();
+            let needed = required_bytes(start + shift, 2560, 128).unwrap();
+            assert!((2560..2560 + 128).contains(&needed));
+            let mut missing_before = None;
+            for capacity in (needed - 130)..(needed + 2) {
+                match (Source::Buffer { base, bytes: capacity }).take(2560, 128) {
+                    Ok(block) => {
+                        assert!(capacity >= needed);
+                        assert_eq!(block.base().as_ptr() as usize % 128, 0);
+                        assert!(block.base().as_ptr() as usize + 2560 <= base.as_ptr() as usize + capacity);
+                    }
+                    Err(e) => {
+                        assert!(capacity < needed);
+                        let missing = e.needed.unwrap() - e.available.unwrap();
+                        assert!(missing_before.is_none_or(|m: u64| m == missing + 1), "falls by 1 per byte");
+                        missing_before = Some(missing);
+                    }
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn huge_and_empty_requests() {
+        assert!(matches!(Source::System.take(usize::MAX - 64, 128).unwrap_err().kind, Kind::Overflow | Kind::NoMemory));
+        assert_eq!(Source::System.take(0, 128).unwrap().bytes(), 0);
+        let mut byte = 0u8;
+        let base = NonNull::from(&mut byte);
+        for bytes in [usize::MAX - 64, usize::MAX / 2, 2] {
+            assert!(Source::Buffer { base, bytes: 1 }.take(bytes, 1).is_err(), "BR-23");
+        }
+        assert!(Source::Buffer { base, bytes: 1 }.take(1, 1).is_ok());
+    }
+}
