@@ -52,25 +52,25 @@ impl Names for ModelNames<'_> {
 
 impl Planned {
     /// Plans a bare problem.
-    pub fn problem(args: &Args, file: &ProblemFile) -> Done<Planned> {
+    pub fn problem(args: &Args, input: &ProblemFile) -> Done<Planned> {
         let title = title(args, "problem");
         let mut watch = Watch::new(args.deadline);
         let begin = Instant::now();
         let refuse = |e: Error| {
             let row = |s: Subject| match s {
                 Subject::Buffer(i) => {
-                    file.ids.get(i as usize).map(|id| format!(" ({s} is id {id:?}, line {})", file.line(i as usize)))
+                    input.ids.get(i as usize).map(|id| format!(" ({s} is id {id:?}, line {})", input.line(i as usize)))
                 }
                 _ => None,
             };
             let (a, b) = (row(e.subject).unwrap_or_default(), row(e.other).unwrap_or_default());
-            Failure::about(&title, format!("{e}{a}{b}"))
+            Failure::about(file(args), format!("{e}{a}{b}"))
         };
-        let plan = place(args, &title, &file.problem, &mut watch).map_err(refuse)?;
+        let plan = place(args, &title, &input.problem, &mut watch).map_err(refuse)?;
         let plan_ns = nanos(begin);
-        let label = |i: usize| (file.ids[i].clone(), file.names[i].clone());
-        let time = |s: u32| (file.time(s), file.time(s.saturating_add(1)).saturating_sub(1));
-        let report = Report::of_problem(title.clone(), &file.problem, &plan, &label, &time).map_err(refuse)?;
+        let label = |i: usize| (input.ids[i].clone(), input.names[i].clone());
+        let time = |s: u32| (input.time(s), input.time(s.saturating_add(1)).saturating_sub(1));
+        let report = Report::of_problem(title.clone(), &input.problem, &plan, &label, &time).map_err(refuse)?;
         let asked = args.align.unwrap_or(Align::ONE);
         Ok(Planned {
             title,
@@ -81,7 +81,7 @@ impl Planned {
             persistent_bytes: 0,
             constant_bytes: 0,
             scratch_bytes: None,
-            in_place: file.problem.has_aliases(),
+            in_place: input.problem.has_aliases(),
             strategy: args.strategy.name(),
             warnings: expired(&watch),
         })
@@ -91,7 +91,7 @@ impl Planned {
     pub fn model(args: &Args, model: &Model) -> Done<Planned> {
         let mut model = model.clone();
         let title = title(args, &model.name);
-        let about = |e: Error, model: &Model| Failure::about(&title, named(model, e));
+        let about = |e: Error, model: &Model| Failure::about(file(args), named(model, e));
         for set in &args.set {
             set_shape(&mut model, set)?;
         }
@@ -109,7 +109,7 @@ impl Planned {
         let mut plan_ns = 0;
         let mut done: Vec<(Lowered, Plan)> = Vec::new();
         for (&entry, pins) in entries.iter().zip(&pins) {
-            let lowered = lower(&model.subgraphs, entry, &options, &with_end(&model, entry, pins, &title)?)
+            let lowered = lower(&model.subgraphs, entry, &options, &with_end(&model, entry, pins, args)?)
                 .map_err(|e| about(e, &model))?;
             let begin = Instant::now();
             let plan = place(args, &title, &lowered.problem, &mut watch).map_err(|e| about(e, &model))?;
@@ -172,6 +172,11 @@ fn title(args: &Args, otherwise: &str) -> String {
         Some("-") => "standard input".into(),
         Some(path) => Path::new(path).file_name().map_or(path.into(), |n| n.to_string_lossy().into_owned()),
     }
+}
+
+/// The input as messages show it.
+fn file(args: &Args) -> &str {
+    args.input.as_deref().map_or("the built-in network", super::input::shown)
 }
 
 fn nanos(begin: Instant) -> u64 {
@@ -319,12 +324,12 @@ fn find(graph: &Subgraph, text: &str) -> Option<u32> {
     by_index.or_else(|| graph.tensors.iter().position(|t| t.name == text).map(|t| t as u32))
 }
 
-fn with_end(model: &Model, entry: usize, pins: &[Until], title: &str) -> Done<Vec<Pin>> {
+fn with_end(model: &Model, entry: usize, pins: &[Until], args: &Args) -> Done<Vec<Pin>> {
     if pins.is_empty() {
         return Ok(Vec::new());
     }
     let line = arenite::graph::timeline::Timeline::of(&model.subgraphs, entry)
-        .map_err(|e| Failure::about(title, named(model, e)))?;
+        .map_err(|e| Failure::about(file(args), named(model, e)))?;
     Ok(pins.iter().map(|&(tensor, until)| Pin { tensor, until: until.unwrap_or(line.last()) }).collect())
 }
 

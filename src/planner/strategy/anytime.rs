@@ -62,7 +62,7 @@ pub(super) fn solve(
         arena: Bytes::MAX,
         bound,
         strategy: Strategy::Auto,
-        goal: options.capacity.map_or(rounded, |c| c.max(rounded)),
+        goal: options.capacity.filter(|&c| c >= bound).unwrap_or(rounded),
         stats: Stats::default(),
     };
     let mut compared = false;
@@ -201,8 +201,8 @@ fn rounds<V: Cell>(
     let mut stride = 0;
     for round in 0u32.. {
         share += share * 2 / 5;
-        // Every second round disturbs the orders: what they have in common may be what is wrong.
-        let noise = if round % 2 == 1 { round } else { 0 };
+        // Three rounds in four disturb the orders: what they have in common may be what is wrong.
+        let noise = if round % 4 != 0 { round } else { 0 };
         for low in [true, false] {
             let mut fell = false;
             let chosen = |k: usize| options.rules.order.is_none_or(|o| usize::from(o) == k);
