@@ -65,9 +65,10 @@ fn optimum(p: &Problem) -> u64 {
             let spec = p.buffers()[i].spec;
             let step = spec.align.bytes();
             let mut at = 0;
-            while let Some(&(o, from)) = placed.iter().find(|&&(o, from)| {
-                from < at + spec.size && at < from + p.buffers()[o].spec.size && p.conflict(i, o)
-            }) {
+            while let Some(&(o, from)) = placed
+                .iter()
+                .find(|&&(o, from)| from < at + spec.size && at < from + p.buffers()[o].spec.size && p.conflict(i, o))
+            {
                 at = (from + p.buffers()[o].spec.size).div_ceil(step) * step;
             }
             placed.push((i, at));

@@ -34,13 +34,13 @@ fn holds(p: NonNull<u8>, bytes: usize, mark: u8) -> bool {
     unsafe { std::slice::from_raw_parts(p.as_ptr(), bytes) }.iter().all(|&b| b == mark)
 }
 
-fn free(frame: &mut Frame, p: NonNull<u8>) {
+fn free(frame: &mut Frame<&Pool>, p: NonNull<u8>) {
     // SAFETY: the tests use no block after they free it.
     unsafe { frame.free(p) }.unwrap();
 }
 
 /// A chain of layers: the output of each is freed once the next two are made.
-fn chain(frame: &mut Frame, layers: usize, scale: usize) {
+fn chain(frame: &mut Frame<&Pool>, layers: usize, scale: usize) {
     let mut live: Vec<(NonNull<u8>, usize, u8)> = Vec::new();
     for i in 0..layers {
         let bytes = scale * (1 + (i * 7) % 5) + i;

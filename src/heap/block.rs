@@ -28,7 +28,7 @@ pub struct Request {
     pub bytes: Bytes,
     /// The alignment in bytes, any power of two; less than a granule counts as one.
     pub align: u64,
-    /// Bytes the block must hold beyond `bytes`: an exclusive tail, guards, headroom for growth. At most 16 MiB - 256.
+    /// Bytes the block must hold beyond `bytes`: an exclusive tail, guards, headroom for growth. At most [`super::MAX_EXTRA`].
     pub extra: Bytes,
     /// Which end of the free block it takes.
     pub side: Side,
@@ -323,7 +323,7 @@ impl<N: Store<Node>, P: AsRef<[u32]> + AsMut<[u32]>, const ROWS: usize> Heap<N, 
         if !r.align.is_power_of_two() {
             return Err(Fault::Alignment);
         }
-        if r.bytes > self.stats.total || r.extra > Node::MAX_SLACK - GRANULE {
+        if r.bytes > self.stats.total || r.extra > super::MAX_EXTRA {
             return Err(Fault::TooLarge);
         }
         // Neither sum wraps: both terms are far below 2^63.

@@ -37,6 +37,8 @@ pub use store::{Borrowed, Store};
 
 /// Bytes of one granule: the smallest block and the smallest alignment.
 pub const GRANULE: u64 = 128;
+/// The most [`Request::extra`] can be: 16 MiB less two granules.
+pub const MAX_EXTRA: u64 = Node::MAX_SLACK + 1 - 2 * GRANULE;
 /// Bytes of one page of the directory: 32 granules.
 pub const PAGE: u64 = 4096;
 /// Granules a page holds, and the longest chain of the directory.

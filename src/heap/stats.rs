@@ -41,6 +41,26 @@ pub struct Stats {
 }
 
 impl Stats {
+    /// All zero.
+    pub const NONE: Stats = Stats {
+        total: 0,
+        free: 0,
+        live: 0,
+        requested: 0,
+        peak_live: 0,
+        peak_requested: 0,
+        blocks: 0,
+        free_blocks: 0,
+        allocs: 0,
+        frees: 0,
+        resized: 0,
+        refused: 0,
+        bad: 0,
+        max_steps: 0,
+        exhaustive_scans: 0,
+        retired_nodes: 0,
+    };
+
     /// Adds another heap's figures; peaks are added up, steps are the larger.
     pub fn add(&mut self, other: &Stats) {
         self.total += other.total;

@@ -1,5 +1,6 @@
 //! Recorded frames on real memory: one plan per signature, several instances in flight, frees from any thread.
 
+use core::ops::Deref;
 use core::ptr::NonNull;
 use core::sync::atomic::{AtomicU32, Ordering};
 use std::sync::Arc;
@@ -61,8 +62,10 @@ enum Mode {
 /// general path, which is safe.
 ///
 /// Threads: one at a time; a frame may be handed to another thread.
-pub struct Frame<'p> {
-    pool: &'p Pool,
+///
+/// `P` is how the frame holds its pool: `&Pool`, or `Arc<Pool>` where the frame has to be kept.
+pub struct Frame<P: Deref<Target = Pool>> {
+    pool: P,
     signature: u64,
     mode: Mode,
 }
@@ -72,17 +75,22 @@ impl Pool {
     /// is recorded, the next ones are replayed, and one that no longer fits its plan twice in a row is recorded anew.
     ///
     /// Never fails: without memory for a plan or an area the frame works like the pool itself.
-    pub fn frame_begin(&self, signature: u64) -> Frame<'_> {
-        let mode = match self.enter_frame(signature) {
+    pub fn frame_begin(&self, signature: u64) -> Frame<&Pool> {
+        Frame::begin(self, signature)
+    }
+}
+
+impl<P: Deref<Target = Pool>> Frame<P> {
+    /// [`Pool::frame_begin`] for a pool held in another way than by reference.
+    pub fn begin(pool: P, signature: u64) -> Frame<P> {
+        let mode = match pool.enter_frame(signature) {
             super::frame_table::Entered::Record(recording) => Mode::Record(recording),
             super::frame_table::Entered::Replay(instance, replay) => Mode::Replay(instance, replay),
             super::frame_table::Entered::Pass => Mode::Pass,
         };
-        Frame { pool: self, signature, mode }
+        Frame { pool, signature, mode }
     }
-}
 
-impl Frame<'_> {
     /// Allocates as [`Pool::alloc`] does, from the plan where it allows.
     #[inline]
     pub fn alloc(&mut self, bytes: usize, align: usize) -> Result<NonNull<u8>, Refusal> {
@@ -146,7 +154,7 @@ impl Frame<'_> {
     /// As for [`Pool::realloc`].
     pub unsafe fn realloc(&mut self, block: NonNull<u8>, bytes: usize, align: usize) -> Result<NonNull<u8>, Refusal> {
         let wrong = |pool: &Pool| pool.refuse(pool.bad_pointer(), &Request::new(bytes as u64, align as u64));
-        let old = self.planned(block).or_else(|| self.pool.size_of(block)).ok_or_else(|| wrong(self.pool))?.1;
+        let old = self.planned(block).or_else(|| self.pool.size_of(block)).ok_or_else(|| wrong(&self.pool))?.1;
         // Compared with what was asked for, not with what the block holds, so that a recording and its replays agree.
         if bytes <= old {
             return Ok(block);
@@ -178,7 +186,7 @@ impl Frame<'_> {
     pub fn end(self) {}
 }
 
-impl Drop for Frame<'_> {
+impl<P: Deref<Target = Pool>> Drop for Frame<P> {
     fn drop(&mut self) {
         match core::mem::replace(&mut self.mode, Mode::Pass) {
             Mode::Record(recording) => self.pool.leave_recording(self.signature, &recording),

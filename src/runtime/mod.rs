@@ -16,4 +16,6 @@ pub mod source;
 pub use frame::{Frame, FrameStats};
 pub use pool::{Fallback, Growth, Pool, PoolConfig, PoolStats, Refusal, Tail};
 pub use pool_debug::{DebugOptions, Leak};
+#[cfg(feature = "capi")]
+pub(crate) use pool_lock::Lock;
 pub use region::RegionSource;

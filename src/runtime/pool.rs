@@ -141,6 +141,23 @@ pub struct PoolStats {
     pub largest_free: u64,
 }
 
+impl PoolStats {
+    /// Those of a pool without regions.
+    pub const NONE: PoolStats = PoolStats {
+        heap: Stats::NONE,
+        regions: 0,
+        reserved: 0,
+        grown: 0,
+        fallback_blocks: 0,
+        fallback_bytes: 0,
+        moved_bytes: 0,
+        trimmed_bytes: 0,
+        refused: 0,
+        bad: 0,
+        largest_free: 0,
+    };
+}
+
 /// What the lock protects.
 #[derive(Debug, Default)]
 pub(crate) struct Inner {
@@ -480,16 +497,24 @@ impl Pool {
 
     /// Gives every region back. With live blocks it returns the pool and `Busy`, with their number in `needed`.
     pub fn destroy(self) -> Result<(), (Pool, Error)> {
+        match self.idle() {
+            Ok(()) => Ok(()),
+            Err(error) => Err((self, error)),
+        }
+    }
+
+    /// Whether nothing is live: lets go of everything the pool itself holds, plans included, and then `Busy` with the number
+    /// of live blocks in `needed`; an unfinished frame counts as one.
+    pub fn idle(&self) -> Result<(), Error> {
         self.frame_clear();
         if let Some(debug) = &self.shared.debug {
-            debug.flush(&self);
+            debug.flush(self);
         }
         let live = self.stats();
-        let blocks = live.heap.blocks + live.fallback_blocks;
-        if blocks > 0 {
-            return Err((self, Error::busy("blocks of the pool are still live").needed(blocks)));
+        match live.heap.blocks + live.fallback_blocks {
+            0 => Ok(()),
+            blocks => Err(Error::busy("blocks of the pool are still live").needed(blocks)),
         }
-        Ok(())
     }
 
     #[inline]

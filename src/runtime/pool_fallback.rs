@@ -6,7 +6,10 @@ use std::alloc::{GlobalAlloc, Layout, System};
 use super::pool::{Fallback, Growth, Pool, Refusal, MAX_REGIONS};
 use super::region::{page_size, Region};
 use crate::error::Error;
-use crate::heap::{Fault, Node, Request, GRANULE};
+use crate::heap::{Fault, Node, Request, GRANULE, MAX_EXTRA};
+
+/// Regions added for one request before it is refused: the first serves it unless other threads are quicker.
+const ATTEMPTS: u32 = 4;
 
 /// A block the fallback served.
 #[derive(Clone, Copy, Debug)]
@@ -99,8 +102,14 @@ impl Pool {
     #[cold]
     pub(crate) fn alloc_slow(&self, asked: &Request, padded: &Request, fault: Fault) -> Result<NonNull<u8>, Refusal> {
         let mut cause = fault.error();
+        // No region could serve these, so none is added for them.
+        if !padded.align.is_power_of_two() {
+            return Err(self.refuse(Fault::Alignment.error(), asked));
+        }
+        if padded.extra > MAX_EXTRA {
+            return Err(self.refuse(Error::capacity("tail, guard and headroom of a block are at most 16 MiB"), asked));
+        }
         let retry = match fault {
-            Fault::Alignment => return Err(self.refuse(cause, asked)),
             Fault::NoNode => self.more_nodes_everywhere(),
             _ => self.wait_for_trims() | self.shared.debug.as_ref().is_some_and(|debug| debug.flush(self)),
         };
@@ -110,7 +119,7 @@ impl Pool {
             }
         }
         // A region of its own for every attempt: another thread may have filled the one just added.
-        for _ in 0..MAX_REGIONS {
+        for _ in 0..ATTEMPTS {
             match self.grow(padded) {
                 Ok(true) => {
                     if let Ok(block) = self.try_alloc(padded) {

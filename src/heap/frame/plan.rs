@@ -52,13 +52,21 @@ pub struct FramePlan {
     align: Align,
 }
 
+/// Search nodes for a plan made while the host waits.
+const QUICK: u64 = 5_000;
+
 const MAGIC: &[u8; 8] = b"AREFRM01";
 
 impl FramePlan {
-    /// Plans a recorded sequence. `Overflow` where sizes do not fit 64 bits.
+    /// Plans a recorded sequence with little effort: some milliseconds. `Overflow` where sizes do not fit 64 bits.
     pub fn new(sequence: &Sequence) -> Result<FramePlan, Error> {
+        FramePlan::with_effort(sequence, QUICK)
+    }
+
+    /// Plans a recorded sequence with at most `effort` search nodes, for plans made beforehand.
+    pub fn with_effort(sequence: &Sequence, effort: u64) -> Result<FramePlan, Error> {
         let problem = sequence.problem(DEFAULT_ALIGN)?;
-        let plan = plan(&problem, &Options::default())?;
+        let plan = plan(&problem, &Options { effort: Some(effort), ..Options::default() })?;
         FramePlan::with_offsets(sequence, &plan.offsets)
     }
 
