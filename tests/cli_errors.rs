@@ -128,6 +128,7 @@ fn options_that_make_no_sense() {
     refused(&["check", &csv, "--policy", "tflm"], &["--policy", "needs a model"]);
     refused(&["check", &csv, "--subgraph", "0"], &["--subgraph", "needs a model"]);
     refused(&["plan", &csv, "--svg", &temp.path("no/such/dir.svg")], &["no/such/dir.svg"]);
+    refused(&["plan", &csv, "--json", "--csv", "-"], &["--json", "only one", "standard output"]);
     assert_eq!(arenite(&["plan", &csv, "--no-in-place"]).code, 0);
     assert_eq!(arenite(&["plan", &model, "--no-in-place", "--in-place", "--json"]).json()["in_place"], true);
 }

@@ -193,6 +193,36 @@ fn optional_columns_and_the_written_csv() {
 }
 
 #[test]
+fn times_larger_than_a_step_come_back_as_they_were() {
+    let temp = Temp::new("times");
+    let path =
+        temp.file("p.csv", "id,lower,upper,size\na,0,5000000000,64\nb,5000000000,10000000000,64\nc,7,6000000000,8\n");
+    let plan = arenite(&["plan", &path, "--json"]).json_with(0);
+    let lives: Vec<_> = placed(&plan).iter().map(|r| (r.4, r.5)).collect();
+    assert_eq!(lives, [(0, 4_999_999_999), (5_000_000_000, 9_999_999_999), (7, 5_999_999_999)]);
+    assert_eq!(plan["arena_bytes"], 72);
+    let text = arenite(&["plan", &path]).out;
+    assert!(text.contains("because a ends at 4999999999, before 5000000000"), "{text}");
+    let solved = temp.file("s.csv", "id,offset\na,0\nb,0\nc,8\n");
+    let checked = arenite(&["check", &path, &solved, "--json"]).json_with(1);
+    assert_eq!(checked["violations"][0]["steps"].to_string(), "[7,4999999999]");
+}
+
+#[test]
+fn the_largest_arena_there_is() {
+    let temp = Temp::new("largest");
+    let path = temp.file("p.csv", "id,lower,upper,size\na,0,1,18446744073709551615\n");
+    for strategy in ["auto", "first-fit", "greedy-by-size", "tflm-greedy", "exact"] {
+        let plan = arenite(&["plan", &path, "--strategy", strategy, "--json"]).json_with(0);
+        assert_eq!((&plan["arena_bytes"], &plan["optimal"]), (&u64::MAX.into(), &true.into()), "{strategy}");
+        assert_eq!(arenite(&["plan", &path, "--strategy", strategy]).code, 0);
+    }
+    let path =
+        temp.file("q.csv", "id,lower,upper,size,offset\na,0,1,9223372036854775807,9223372036854775807\nb,0,1,1,\n");
+    assert_eq!(arenite(&["plan", &path, "--align", "1", "--json"]).json_with(0)["arena_bytes"], u64::MAX - 1);
+}
+
+#[test]
 fn the_kind_of_input_is_told_by_content() {
     let temp = Temp::new("kinds");
     let table = tgt(&[Table::new(&[("input", 8), ("inter", 8)], "0", "1").node("RELU", "0", "1", "-")]);

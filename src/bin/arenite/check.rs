@@ -162,7 +162,7 @@ fn graphs(args: &Args, model: &Model, solution: Option<&Solution>, out: &mut Out
         return Err(Failure::about(shown(&args.problem), what));
     }
     let mut model = model.clone();
-    let entries = super::planned::entries(&mut model, args.subgraph)?;
+    let entries = super::adjust::entries(&mut model, args.subgraph)?;
     let options = Options {
         policy: args.policy.unwrap_or_default(),
         in_place: !args.no_in_place,
