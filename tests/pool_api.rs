@@ -364,6 +364,36 @@ fn resident(from: usize, bytes: usize) -> usize {
 }
 
 #[test]
+fn a_buffer_that_overlaps_a_region_is_refused() {
+    let mut buffer = vec![0u8; 8192];
+    let start = NonNull::new(buffer.as_mut_ptr()).unwrap();
+    // SAFETY: the buffer outlives the pool; that the second use of it is refused is the test.
+    let pool = unsafe { Pool::over(start, 4096, fixed(0)) }.unwrap();
+    // SAFETY: as above.
+    assert_eq!(unsafe { pool.lend(start, 8192) }.unwrap_err().kind, Kind::Argument);
+    let inside = NonNull::new(buffer[2048..].as_mut_ptr()).unwrap();
+    // SAFETY: as above.
+    assert_eq!(unsafe { pool.lend(inside, 4096) }.unwrap_err().kind, Kind::Argument);
+    let behind = NonNull::new(buffer[4096..].as_mut_ptr()).unwrap();
+    // SAFETY: the second half is used by nobody else.
+    unsafe { pool.lend(behind, 4096) }.unwrap();
+    assert_eq!(pool.stats().regions, 2);
+}
+
+#[test]
+fn a_trim_leaves_the_statistics_alone() {
+    let pool = Pool::new(fixed(1 << 20)).unwrap();
+    let p: Vec<_> = (0..20).map(|_| pool.alloc(20_000, 1).unwrap()).collect();
+    p.iter().step_by(2).for_each(|&b| free(&pool, b).unwrap());
+    let before = pool.stats().heap;
+    pool.trim(0);
+    let mut after = pool.stats().heap;
+    after.max_steps = before.max_steps;
+    assert_eq!(after, before);
+    pool.check().unwrap();
+}
+
+#[test]
 fn trim_gives_back_every_wholly_free_page() {
     let pool = Pool::new(fixed(8 << 20)).unwrap();
     let p: Vec<_> = (0..64).map(|_| pool.alloc(100_000, 1).unwrap()).collect();

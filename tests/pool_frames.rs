@@ -130,6 +130,8 @@ fn bad_frees_inside_an_area_are_refused() {
         let mut frame = pool.frame_begin(1);
         let a = frame.alloc(1000, 1).unwrap();
         let b = frame.alloc(1000, 1).unwrap();
+        // SAFETY: a wrong size is refused.
+        assert!(unsafe { pool.free_sized(a, 5000) }.is_err());
         let before = pool.stats().bad;
         for p in [a, b] {
             for step in [1, 64, 128] {
@@ -143,7 +145,8 @@ fn bad_frees_inside_an_area_are_refused() {
         }
         assert_eq!(pool.stats().bad, before + 12);
         free(&mut frame, a);
-        free(&mut frame, b);
+        // SAFETY: not used afterwards.
+        unsafe { pool.free_sized(b, 1000) }.unwrap();
         // SAFETY: freed already, which is refused.
         assert!(unsafe { pool.free(a) }.is_err());
     }

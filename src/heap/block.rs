@@ -93,6 +93,8 @@ pub struct Heap<N, P, const ROWS: usize = ALL_ROWS> {
     pub(super) large: u32,
     pub(super) region: u32,
     pub(super) stats: Stats,
+    /// Bytes held by [`Heap::hold_largest`], which are nobody's and so count in no peak.
+    pub(super) parked: u64,
 }
 
 impl<N: Store<Node>, const ROWS: usize> Heap<N, [u32; 0], ROWS> {
@@ -140,7 +142,7 @@ impl<N: Store<Node>, P: AsRef<[u32]> + AsMut<[u32]>, const ROWS: usize> Heap<N, 
         // Alignments are at most 2^31 granules, so the low 32 bits of the base decide.
         let origin = (base / GRANULE) as u32;
         let large = total / 32;
-        Ok(Heap { nodes, pages, bins, spares: Spares::new(), first: 0, total, origin, large, region, stats })
+        Ok(Heap { nodes, pages, bins, spares: Spares::new(), first: 0, total, origin, large, region, stats, parked: 0 })
     }
 
     /// Blocks of `bytes` and more are taken from below, smaller ones from above; at first a 32nd of
@@ -260,6 +262,49 @@ impl<N: Store<Node>, P: AsRef<[u32]> + AsMut<[u32]>, const ROWS: usize> Heap<N, 
             return Err(self.bad(Fault::BadHandle));
         }
         Ok(self.release(handle.node))
+    }
+
+    /// Holds the largest free block, so that its bytes can be worked on outside a lock; `None` where nothing is free or no
+    /// node is left. It counts as live until [`Heap::release_largest`], but in no peak and no total.
+    pub fn hold_largest(&mut self) -> Option<(Handle, Bytes)> {
+        let bytes = self.largest_free();
+        self.parked += bytes;
+        let before = self.stats;
+        let held = self.alloc_with(&Request::new(bytes, 1).side(Side::Low)).ok().filter(|_| bytes > 0);
+        self.stats.refused = before.refused;
+        let Some(handle) = held else {
+            self.parked -= bytes;
+            return None;
+        };
+        self.stats.peak_requested = before.peak_requested;
+        // It was asked for by nobody.
+        self.stats.requested -= bytes;
+        let node = &mut self.nodes.slice_mut()[handle.node as usize];
+        node.set_held(true);
+        Some((handle, bytes))
+    }
+
+    /// Lets go of a block held by [`Heap::hold_largest`]. `Fault::BadHandle` for any other.
+    pub fn release_largest(&mut self, handle: Handle) -> Result<(), Fault> {
+        let bytes = self.nodes.slice().get(handle.node as usize).filter(|n| n.is_held()).map_or(0, Node::bytes);
+        if bytes > self.parked {
+            return Err(self.bad(Fault::BadHandle));
+        }
+        // Before the block is live no more, so that the peak never sees less than nothing.
+        self.parked -= bytes;
+        self.stats.requested += bytes;
+        match self.free_held(handle) {
+            Ok(_) => {
+                self.stats.allocs -= 1;
+                self.stats.frees -= 1;
+                Ok(())
+            }
+            Err(fault) => {
+                self.parked += bytes;
+                self.stats.requested -= bytes;
+                Err(fault)
+            }
+        }
     }
 
     /// The handle of the live block that starts at `offset`. Needs the directory.
@@ -443,7 +488,7 @@ impl<N: Store<Node>, P: AsRef<[u32]> + AsMut<[u32]>, const ROWS: usize> Heap<N, 
         let s = &mut self.stats;
         s.live = s.live.wrapping_add_signed(live);
         s.requested = s.requested.wrapping_add_signed(requested);
-        s.peak_live = s.peak_live.max(s.live);
+        s.peak_live = s.peak_live.max(s.live - self.parked);
         s.peak_requested = s.peak_requested.max(s.requested);
     }
 

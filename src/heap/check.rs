@@ -79,7 +79,7 @@ impl<N: Store<Node>, P: AsRef<[u32]> + AsMut<[u32]>, const ROWS: usize> Heap<N, 
         let s = &self.stats();
         let same = s.free == found.free
             && s.live == found.live
-            && s.requested == found.requested
+            && s.requested + self.parked == found.requested
             && s.blocks == found.blocks
             && s.free_blocks == found.free_blocks
             && s.total == found.live + found.free

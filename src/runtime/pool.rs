@@ -294,14 +294,22 @@ impl Pool {
         Ok(pool)
     }
 
-    /// Adds the caller's buffer as a region. `Capacity` where it is too small for a block or 64 regions exist.
+    /// Adds the caller's buffer as a region. `Capacity` where it is too small for a block or 64 regions exist, `Argument`
+    /// where it overlaps a region.
     ///
     /// # Safety
     /// As for [`Pool::over`].
     pub unsafe fn lend(&self, start: NonNull<u8>, bytes: usize) -> Result<(), Error> {
         let s = &self.shared;
         let region = Region::new(0, start, bytes, s.region_tail, s.config.max_blocks, Backing::Lent)?;
-        match s.inner.lock().insert(region) {
+        let mut inner = s.inner.lock();
+        let from = start.as_ptr() as usize;
+        if inner.bounds.iter().any(|&(base, held)| base < from.saturating_add(bytes) && from < base + held) {
+            return Err(Error::argument("the buffer overlaps a region of the pool").needed(from as u64));
+        }
+        let refused = inner.insert(region);
+        drop(inner);
+        match refused {
             Ok(_) => Ok(()),
             Err(_) => Err(Error::capacity("a pool has at most 64 regions").available(MAX_REGIONS as u64)),
         }

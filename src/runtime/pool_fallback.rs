@@ -303,7 +303,9 @@ impl Pool {
     pub(crate) fn free_slow(&self, block: NonNull<u8>, bytes: Option<u64>) -> Result<(), Error> {
         let known = self.size_of(block);
         if let (Some((_, requested)), Some(bytes)) = (known, bytes) {
-            if requested as u64 != bytes {
+            // A planned block's size is known in granules only.
+            let planned = || self.planned_size(block).is_some() && self.good_size(bytes as usize) == Some(requested);
+            if requested as u64 != bytes && !planned() {
                 self.lock().bad += 1;
                 let wrong = Error::argument("the size does not match the block");
                 return Err(wrong.needed(bytes).available(requested as u64));

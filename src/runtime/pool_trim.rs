@@ -2,7 +2,7 @@
 
 use super::pool::{Inner, Pool};
 use super::region::{discard_pages, Region};
-use crate::heap::{Handle, Request, Side};
+use crate::heap::Handle;
 
 /// Free blocks a trim holds at a time.
 const BATCH: usize = 32;
@@ -40,13 +40,11 @@ impl Pool {
             let mut inner = self.lock();
             let Some(region) = inner.regions[slot].as_mut().filter(|r| r.discardable()) else { return 0 };
             for entry in &mut held {
-                let largest = region.heap.largest_free();
-                if largest < WORTHWHILE {
+                if region.heap.largest_free() < WORTHWHILE {
                     break;
                 }
-                let Ok(handle) = region.heap.alloc_with(&Request::new(largest, 1).side(Side::Low)) else { break };
-                *entry = Some((handle, region.base + handle.offset() as usize, largest));
-                let _ = region.heap.hold(handle);
+                let Some((handle, bytes)) = region.heap.hold_largest() else { break };
+                *entry = Some((handle, region.base + handle.offset() as usize, bytes));
             }
             inner.trimming += 1;
         }
@@ -62,7 +60,8 @@ impl Pool {
         inner.trimming -= 1;
         if let Some(region) = &mut inner.regions[slot] {
             for (handle, ..) in held.iter().flatten() {
-                let _ = region.heap.free_held(*handle);
+                let released = region.heap.release_largest(*handle);
+                debug_assert!(released.is_ok(), "held by this call");
             }
         }
         given
