@@ -3,6 +3,7 @@
 //! Real models, the hard public instances and seeded synthetic families up to a million buffers, with the memory used per
 //! buffer while planning. Files are looked for in `$ARENITE_SHARED/corpus`, else in `../shared/corpus`.
 
+#[path = "planner/families.rs"]
 mod families;
 
 use std::alloc::{GlobalAlloc, Layout, System};
@@ -194,7 +195,7 @@ fn hard(quick: bool) {
         let p = load(path, 1);
         for strategy in Strategy::ALL {
             let slow = p.len() > 20_000 && !matches!(strategy, Strategy::Auto);
-            if !(slow && quick || slow && strategy == Strategy::Exact) {
+            if !slow || !quick && strategy != Strategy::Exact {
                 row(&stem(path), p.len(), strategy.name(), &run(&p, &Options::of(strategy), 3));
             }
         }

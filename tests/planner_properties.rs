@@ -74,7 +74,8 @@ fn more_effort_is_never_worse_and_its_log_extends_the_shorter() {
     let mut r = Random(4);
     for k in 0..24 {
         let p = problem(&mut r, if k % 4 == 0 { 500 } else { 40 + 10 * k }, k % 3 == 0);
-        let mut last: Option<(u64, u64, Vec<(u64, u64, u64)>)> = None;
+        type Log = Vec<(u64, u64, u64)>;
+        let mut last: Option<(u64, u64, Log)> = None;
         for shift in 0..14 {
             let mut log = Vec::new();
             let options = Options { effort: Some(1 << shift), ..Options::of(Strategy::Exact) };
@@ -130,8 +131,8 @@ fn proven_optima_do_not_depend_on_the_order_of_rows() {
 fn hard_families_cost_no_quadratic_step() {
     // A time limit would depend on the machine; a quadratic step would take minutes here.
     let n = 200_000u32;
-    let families: [fn(u32, u32) -> (u32, u32); 3] =
-        [|i, n| (i, 2 * n - i), |i, n| (i % 7, n + i % 5), |i, n| (i, i + n / 500)];
+    type Life = fn(u32, u32) -> (u32, u32);
+    let families: [Life; 3] = [|i, n| (i, 2 * n - i), |i, n| (i % 7, n + i % 5), |i, n| (i, i + n / 500)];
     for family in families {
         let mut p = Problem::with_capacity(n as usize);
         let mut r = Random(8);
@@ -249,6 +250,7 @@ fn regions_fill_the_fast_one_and_report_spills() {
         let out = plan_regions(&p, &regions, &wishes, &options, &mut never).unwrap();
         assert_eq!(out, plan_regions(&p, &regions, &wishes, &options, &mut never).unwrap());
         let size = |i: usize| p.buffers()[i].spec.size;
+        #[allow(clippy::needless_range_loop)]
         for i in 0..60 {
             assert!(wishes[i].allowed >> out.region[i] & 1 == 1, "only allowed regions");
             if out.region[i] == 0 && size(i) > 0 {

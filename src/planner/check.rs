@@ -147,8 +147,8 @@ fn class(problem: &Problem, index: u32) -> u32 {
 fn overlaps(problem: &Problem, offsets: &[Bytes], ends: &[Bytes], limit: usize, out: &mut Report) {
     // (step, is a start, buffer, last step): an end at `last + 1` comes before starts at that step.
     let mut events: Vec<(u64, bool, u32, Step)> = Vec::new();
-    for i in 0..problem.len() {
-        if ends[i] == 0 {
+    for (i, &end) in ends.iter().enumerate() {
+        if end == 0 {
             continue;
         }
         for s in problem.spans(i) {
