@@ -270,3 +270,31 @@ fn regions_fill_the_fast_one_and_report_spills() {
     let e = plan_regions(&p, &tight, &[Wish::default(); 2], &Options::default(), &mut never).unwrap_err();
     assert_eq!(e.kind, arenite::error::Kind::Capacity);
 }
+
+#[test]
+fn sizes_at_the_edge_of_64_bits_are_planned_or_refused() {
+    let half = u64::MAX / 2;
+    for align in [1, 64, 65536] {
+        let spec = |size| BufferSpec::new(size, Align::new(align).unwrap());
+        let mut p = Problem::new();
+        p.add_one(spec(half - 70_000), 0, 1).unwrap();
+        p.add_one(spec(half - 70_000), 1, 2).unwrap();
+        p.add_one(spec(9), 2, 3).unwrap();
+        for s in Strategy::ALL {
+            let found = plan(&p, &Options::of(s)).unwrap();
+            assert_eq!(check(&p, &found.offsets), Ok(found.arena_bytes));
+        }
+        p.add_one(spec(half), 1, 1).unwrap();
+        for s in Strategy::ALL {
+            assert_eq!(plan(&p, &Options::of(s)).unwrap_err().kind, arenite::error::Kind::Overflow);
+        }
+    }
+    for s in Strategy::ALL {
+        let empty = plan(&Problem::new(), &Options::of(s)).unwrap();
+        assert_eq!((empty.arena_bytes, empty.optimal), (0, true));
+        let mut zero = Problem::new();
+        zero.add_one(BufferSpec::new(0, Align::default()), 3, 9).unwrap();
+        let found = plan(&zero, &Options::of(s)).unwrap();
+        assert_eq!((found.arena_bytes, found.offsets), (0, vec![0]));
+    }
+}

@@ -75,10 +75,12 @@ pub(super) fn solve(
     if !best.done() {
         compared = greedy(problem, &instance, &mut best)?;
     }
-    if !best.done() && options.rules.heuristics && instance.len() > WINDOWS_FROM {
+    // Past that, rounding up could wrap; nothing real is as large.
+    let sane = best.arena < 1 << 62;
+    if sane && !best.done() && options.rules.heuristics && instance.len() > WINDOWS_FROM {
         windows(&instance, align, options, &mut best, progress);
     }
-    if !best.done() {
+    if sane && !best.done() {
         search(&instance, &totals, align, options, &mut best, progress);
     }
     let mut offsets = alloc::vec![0; problem.len()];
