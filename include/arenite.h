@@ -158,6 +158,15 @@
 /** Search until the plan is proven optimal or the effort is spent; the plan says which. */
 #define ARENITE_STRATEGY_EXACT 4
 
+/** An answer only, in a plan by AUTO or EXACT: the skyline heuristic won. */
+#define ARENITE_STRATEGY_VALLEY 5
+
+/** An answer only, in a plan by AUTO or EXACT: repacking parts of a large problem won. */
+#define ARENITE_STRATEGY_WINDOWS 6
+
+/** An answer only, in a plan by AUTO or EXACT: search won. */
+#define ARENITE_STRATEGY_SEARCH 7
+
 /** Inputs and outputs are kept; an output that nobody reads lives at its step. The default. */
 #define ARENITE_POLICY_SAFE 0
 
@@ -559,7 +568,7 @@ typedef struct arenite_plan_info_t {
     uint32_t alignment;
     /** The alignment the persistent arena's base must meet. */
     uint32_t persistent_alignment;
-    /** The strategy that made these offsets: `ARENITE_STRATEGY_`; with AUTO, the one that won. */
+    /** The strategy that made these offsets: `ARENITE_STRATEGY_`; with AUTO and EXACT, what won. */
     uint32_t strategy;
     /** 1 where no smaller arena exists once both figures are rounded up to the alignment, else 0. */
     uint32_t optimal;

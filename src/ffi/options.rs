@@ -17,6 +17,12 @@ pub const ARENITE_STRATEGY_GREEDY_BY_SIZE: u32 = 2;
 pub const ARENITE_STRATEGY_TFLM_GREEDY: u32 = 3;
 /// Search until the plan is proven optimal or the effort is spent; the plan says which.
 pub const ARENITE_STRATEGY_EXACT: u32 = 4;
+/// An answer only, in a plan by AUTO or EXACT: the skyline heuristic won.
+pub const ARENITE_STRATEGY_VALLEY: u32 = 5;
+/// An answer only, in a plan by AUTO or EXACT: repacking parts of a large problem won.
+pub const ARENITE_STRATEGY_WINDOWS: u32 = 6;
+/// An answer only, in a plan by AUTO or EXACT: search won.
+pub const ARENITE_STRATEGY_SEARCH: u32 = 7;
 
 /// Inputs and outputs are kept; an output that nobody reads lives at its step. The default.
 pub const ARENITE_POLICY_SAFE: u32 = 0;

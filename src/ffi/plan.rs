@@ -125,7 +125,7 @@ pub struct arenite_plan_info_t {
     pub alignment: u32,
     /// The alignment the persistent arena's base must meet.
     pub persistent_alignment: u32,
-    /// The strategy that made these offsets: `ARENITE_STRATEGY_`; with AUTO, the one that won.
+    /// The strategy that made these offsets: `ARENITE_STRATEGY_`; with AUTO and EXACT, what won.
     pub strategy: u32,
     /// 1 where no smaller arena exists once both figures are rounded up to the alignment, else 0.
     pub optimal: u32,

@@ -12,7 +12,8 @@ use super::guard;
 use super::handle::{self, Opaque};
 use super::options::{
     arenite_graph_options_t, optional_align, read_options, zero, ARENITE_STRATEGY_AUTO, ARENITE_STRATEGY_EXACT,
-    ARENITE_STRATEGY_FIRST_FIT, ARENITE_STRATEGY_GREEDY_BY_SIZE, ARENITE_STRATEGY_TFLM_GREEDY,
+    ARENITE_STRATEGY_FIRST_FIT, ARENITE_STRATEGY_GREEDY_BY_SIZE, ARENITE_STRATEGY_SEARCH, ARENITE_STRATEGY_TFLM_GREEDY,
+    ARENITE_STRATEGY_VALLEY, ARENITE_STRATEGY_WINDOWS,
 };
 use super::plan::{arenite_plan_t, layout_of_problem, lifetime_of, PlanInner};
 use super::status::{arenite_failure_t, arenite_status_t};
@@ -42,6 +43,7 @@ impl Opaque for arenite_planner_t {
     const NULL: &'static str = "the planner is null";
 }
 
+/// Those that can be asked for.
 const STRATEGIES: [(u32, Strategy); 5] = [
     (ARENITE_STRATEGY_AUTO, Strategy::Auto),
     (ARENITE_STRATEGY_FIRST_FIT, Strategy::FirstFit),
@@ -51,7 +53,12 @@ const STRATEGIES: [(u32, Strategy); 5] = [
 ];
 
 pub(crate) fn strategy_number(strategy: Strategy) -> u32 {
-    STRATEGIES.iter().find(|s| s.1 == strategy).map_or(ARENITE_STRATEGY_AUTO, |s| s.0)
+    match strategy {
+        Strategy::Valley => ARENITE_STRATEGY_VALLEY,
+        Strategy::Windows => ARENITE_STRATEGY_WINDOWS,
+        Strategy::Search => ARENITE_STRATEGY_SEARCH,
+        _ => STRATEGIES.iter().find(|s| s.1 == strategy).map_or(ARENITE_STRATEGY_AUTO, |s| s.0),
+    }
 }
 
 /// Where planning stands.

@@ -27,7 +27,7 @@ pub struct Plan {
     pub lower_bound: Bytes,
     /// Whether no smaller arena exists once both figures are rounded up to [`Plan::align`].
     pub optimal: bool,
-    /// The strategy that made these offsets; with `auto`, the one that won.
+    /// The strategy that made these offsets; with `auto` and `exact`, what won.
     pub strategy: Strategy,
     /// The strictest alignment of any buffer.
     pub align: Align,

@@ -28,8 +28,10 @@ struct Best {
     arena: Bytes,
     bound: Bytes,
     strategy: Strategy,
-    /// Good enough to stop: the bound rounded up to the plan's alignment, or the capacity asked about.
+    /// Good enough not to search: the bound rounded up to the plan's alignment, or the capacity asked about.
     goal: Bytes,
+    /// Good enough to end the heuristics: the bound itself where they cost next to nothing, else the goal.
+    ideal: Bytes,
     stats: Stats,
 }
 
@@ -44,8 +46,16 @@ impl Best {
         }
     }
 
+    fn within(&self, limit: Bytes) -> bool {
+        self.arena <= limit && (self.arena < Bytes::MAX || !self.offsets.is_empty())
+    }
+
     fn done(&self) -> bool {
-        self.arena <= self.goal && (self.arena < Bytes::MAX || !self.offsets.is_empty())
+        self.within(self.goal)
+    }
+
+    fn ideal(&self) -> bool {
+        self.within(self.ideal)
     }
 }
 
@@ -59,12 +69,15 @@ pub(super) fn solve(
     let align = problem.align();
     let instance = Instance::new(problem);
     let rounded = align.round_up(bound).unwrap_or(bound);
+    let goal = options.capacity.filter(|&c| c >= bound).unwrap_or(rounded);
+    let cheap = options.capacity.is_none() && instance.len() <= CHEAP;
     let mut best = Best {
         offsets: Vec::new(),
         arena: Bytes::MAX,
         bound,
         strategy: Strategy::Auto,
-        goal: options.capacity.filter(|&c| c >= bound).unwrap_or(rounded),
+        goal,
+        ideal: if cheap { bound } else { goal },
         stats: Stats::default(),
     };
     let mut compared = false;
@@ -73,7 +86,7 @@ pub(super) fn solve(
     if options.rules.heuristics && instance.fixed.is_empty() {
         valleys(&instance, &totals, &mut best);
     }
-    if !best.done() {
+    if !best.ideal() {
         compared = greedy(problem, &instance, &mut best)?;
     }
     // Past that, rounding up could wrap; nothing real is as large.
@@ -101,6 +114,10 @@ pub(super) fn solve(
     })
 }
 
+/// Buffers up to which all heuristics are tried until the bound is met to the byte, so that `auto` is never above a greedy
+/// rule by the padding of one buffer either.
+const CHEAP: usize = 4096;
+
 /// Tier 0: the skyline heuristic in several orders.
 fn valleys(instance: &Instance, totals: &[u64], best: &mut Best) {
     let (n, sections) = (instance.len(), instance.sections());
@@ -110,7 +127,7 @@ fn valleys(instance: &Instance, totals: &[u64], best: &mut Best) {
     let offer = |offsets: Option<Vec<u64>>, best: &mut Best| {
         let Some(offsets) = offsets else { return };
         if let Some(arena) = instance.arena(&offsets) {
-            best.offer(arena, Strategy::Auto, || offsets.iter().map(|o| o * instance.unit).collect());
+            best.offer(arena, Strategy::Valley, || offsets.iter().map(|o| o * instance.unit).collect());
         }
     };
     let limit = |best: &Best| if best.arena == Bytes::MAX { u64::MAX } else { best.arena.div_ceil(instance.unit) };
@@ -128,7 +145,7 @@ fn valleys(instance: &Instance, totals: &[u64], best: &mut Best) {
             let mut picker = ByStart::new(by_start, &instance.hull, sections);
             let found = valley::run(instance, &instance.hull, &mut picker, limit(best), u64::MAX);
             offer(found, best);
-            if best.done() {
+            if best.ideal() {
                 return;
             }
         }
@@ -137,7 +154,7 @@ fn valleys(instance: &Instance, totals: &[u64], best: &mut Best) {
         let found = valley::run(instance, &instance.hull, &mut picker, limit(best), steps);
         steps = steps.saturating_sub(picker.steps());
         offer(found, best);
-        if best.done() {
+        if best.ideal() {
             return;
         }
     }
@@ -158,7 +175,7 @@ fn greedy(problem: &Problem, instance: &Instance, best: &mut Best) -> Result<boo
         };
         let Some((offsets, arena)) = placed else { continue };
         best.offer(arena, strategy, || instance.source.iter().map(|&i| offsets[i as usize]).collect());
-        if best.done() {
+        if best.ideal() {
             break;
         }
     }
@@ -200,7 +217,7 @@ fn windows(
         if eject::eject(instance, &index, target, &mut moved, &mut neighbours) {
             let arena = instance.arena(&moved).expect("within the target");
             offsets = moved;
-            best.offer(arena, options.strategy, || offsets.iter().map(|o| o * instance.unit).collect());
+            best.offer(arena, Strategy::Windows, || offsets.iter().map(|o| o * instance.unit).collect());
             continue;
         }
         let end =
@@ -209,7 +226,7 @@ fn windows(
             });
         best.stats.nodes = nodes;
         if let Some(arena) = instance.arena(&offsets) {
-            best.offer(arena, options.strategy, || offsets.iter().map(|o| o * instance.unit).collect());
+            best.offer(arena, Strategy::Windows, || offsets.iter().map(|o| o * instance.unit).collect());
         }
         match end {
             Repack::Met => {}
@@ -303,7 +320,7 @@ fn rounds<V: Cell>(
                     Outcome::Found => {
                         let offsets = search.offsets();
                         let arena = instance.arena(&offsets).expect("within the target");
-                        best.offer(arena, options.strategy, || offsets.iter().map(|o| o * instance.unit).collect());
+                        best.offer(arena, Strategy::Search, || offsets.iter().map(|o| o * instance.unit).collect());
                     }
                     Outcome::Infeasible => {
                         best.bound = attainable(instance, target);

@@ -36,6 +36,12 @@ pub enum Strategy {
     Auto,
     /// Search until the plan is proven optimal or the effort is spent.
     Exact,
+    /// An answer only, see [`Plan::strategy`]: `auto` or `exact` won with the skyline heuristic. Asked for, it is `auto`.
+    Valley,
+    /// An answer only: won by repacking parts of a large problem. Asked for, it is `auto`.
+    Windows,
+    /// An answer only: won by search of the whole. Asked for, it is `auto`.
+    Search,
 }
 
 impl Strategy {
@@ -47,14 +53,17 @@ impl Strategy {
             Strategy::TflmGreedy => "tflm-greedy",
             Strategy::Auto => "auto",
             Strategy::Exact => "exact",
+            Strategy::Valley => "valley",
+            Strategy::Windows => "windows",
+            Strategy::Search => "search",
         }
     }
 
-    /// All strategies, in the order of their numbers in the C API.
+    /// All strategies that can be asked for, in the order of their numbers in the C API.
     pub const ALL: [Strategy; 5] =
         [Strategy::Auto, Strategy::FirstFit, Strategy::GreedyBySize, Strategy::TflmGreedy, Strategy::Exact];
 
-    /// The strategy of that name.
+    /// The strategy of that name, if it can be asked for.
     pub fn from_name(name: &str) -> Option<Strategy> {
         Strategy::ALL.into_iter().find(|s| s.name() == name)
     }
@@ -65,7 +74,7 @@ impl Strategy {
             Strategy::FirstFit => Some(Rule::FirstFit),
             Strategy::GreedyBySize => Some(Rule::GreedyBySize),
             Strategy::TflmGreedy => Some(Rule::TflmGreedy),
-            Strategy::Auto | Strategy::Exact => None,
+            _ => None,
         }
     }
 }
