@@ -287,9 +287,15 @@ fn rounds<V: Cell>(
     let mut tries = 0u32;
     for round in 0u32.. {
         share += share * 2 / 5;
-        // Three rounds in four disturb the orders: what they have in common may be what is wrong.
-        let noise = if round % 4 != 0 { round } else { 0 };
-        for low in [true, false, false] {
+        for pass in 0..3 {
+            let low = pass == 0;
+            // Disturbed orders take turns with pure ones: what the orders have in common may be what is wrong, yet a pure
+            // one often solves at once what it did not solve for another target.
+            let noise = match pass {
+                0 if round % 4 != 0 => round,
+                2 => round + 1,
+                _ => 0,
+            };
             // The bound itself is what most problems meet; where it was not met early it is tried less often.
             if low && options.capacity.is_none() && round > 6 && round % 3 != 0 {
                 continue;
