@@ -76,7 +76,7 @@ mod header {
     use std::{env, fs};
 
     /// The nouns in life-cycle order; a file that is not named here comes after them, by name.
-    const ORDER: [&str; 14] = [
+    const ORDER: [&str; 17] = [
         "version",
         "status",
         "lite",
@@ -85,6 +85,9 @@ mod header {
         "graph",
         "planner",
         "plan",
+        "fit",
+        "replan",
+        "regions",
         "report",
         "arena",
         "pool",

@@ -51,10 +51,14 @@ static void null_objects_are_refused(void) {
     arenite_plan_t *no_plan = NULL;
     arenite_arena_t *no_arena = NULL;
     arenite_plan_t *out_plan = NULL;
+    arenite_fit_t fit;
+    const uint64_t capacity = 1024;
     uint64_t number;
     uint32_t index;
     size_t bytes;
     void *data;
+    memset(&fit, 0, sizeof fit);
+    fit.struct_size = sizeof fit;
     memset(&record, 0, sizeof record);
     record.struct_size = sizeof record;
 
@@ -77,6 +81,10 @@ static void null_objects_are_refused(void) {
     CHECK_STATUS(arenite_planner_plan_graph(planner, no_graph, NULL, &out_plan), ARENITE_ERR_NULL);
     CHECK_STATUS(arenite_planner_check(no_planner, NULL, 0, &number), ARENITE_ERR_NULL);
     CHECK_STATUS(arenite_planner_last_failure(no_planner, &record), ARENITE_ERR_NULL);
+    CHECK_STATUS(arenite_planner_fit(no_planner, 1, NULL, 0, &fit, &out_plan), ARENITE_ERR_NULL);
+    CHECK_STATUS(arenite_planner_replan(no_planner, plan, ARENITE_KEEP_ARENA, &out_plan, &number), ARENITE_ERR_NULL);
+    CHECK_STATUS(arenite_planner_replan(planner, no_plan, ARENITE_KEEP_ARENA, &out_plan, &number), ARENITE_ERR_NULL);
+    CHECK_STATUS(arenite_planner_regions(no_planner, &capacity, 1, NULL, 0, NULL, 0, NULL), ARENITE_ERR_NULL);
     CHECK_STATUS(arenite_plan_info(no_plan, NULL), ARENITE_ERR_NULL);
     CHECK_STATUS(arenite_plan_offset(no_plan, 0, &number), ARENITE_ERR_NULL);
     CHECK_STATUS(arenite_plan_tensor(no_plan, 0, 0, NULL), ARENITE_ERR_NULL);
@@ -102,7 +110,8 @@ static void null_objects_are_refused(void) {
 
 static void null_outputs_are_refused(void) {
     arenite_tensor_desc_t tensor;
-    uint64_t number;
+    arenite_plan_t *out_plan = NULL;
+    uint64_t number = 1024;
     size_t bytes;
     void *data;
     memset(&tensor, 0, sizeof tensor);
@@ -127,6 +136,13 @@ static void null_outputs_are_refused(void) {
     CHECK_STATUS(arenite_graph_set_outputs(graph, NULL, 1), ARENITE_ERR_NULL);
     CHECK_STATUS(arenite_graph_lifetimes(graph, NULL, 0, NULL, 1), ARENITE_ERR_NULL);
     CHECK_STATUS(arenite_planner_check(planner, NULL, 1, &number), ARENITE_ERR_NULL);
+    CHECK_STATUS(arenite_planner_fit(planner, 1, NULL, 0, NULL, NULL), ARENITE_ERR_NULL);
+    CHECK_STATUS(arenite_planner_replan(planner, plan, ARENITE_KEEP_ARENA, NULL, &number), ARENITE_ERR_NULL);
+    CHECK_STATUS(arenite_planner_replan(planner, plan, ARENITE_KEEP_ARENA, &out_plan, NULL), ARENITE_ERR_NULL);
+    CHECK_STATUS(arenite_planner_regions(planner, NULL, 1, NULL, 0, NULL, 0, NULL), ARENITE_ERR_NULL);
+    CHECK_STATUS(arenite_planner_regions(planner, &number, 1, NULL, 1, NULL, 0, NULL), ARENITE_ERR_NULL);
+    CHECK_STATUS(arenite_planner_regions(planner, &number, 1, NULL, 0, NULL, 1, NULL), ARENITE_ERR_NULL);
+    CHECK(out_plan == NULL);
 }
 
 static void one_object_in_two_places_is_refused(void) {
@@ -154,6 +170,7 @@ static void structs_filled_with(int byte) {
     arenite_buffer_desc_t buffer;
     arenite_plan_info_t info;
     arenite_plan_tensor_t plan_tensor;
+    arenite_fit_t fit;
     arenite_arena_options_t arena_options;
     arenite_failure_t record;
     arenite_graph_t *out_graph = NULL;
@@ -169,6 +186,7 @@ static void structs_filled_with(int byte) {
     memset(&buffer, byte, sizeof buffer);
     memset(&info, byte, sizeof info);
     memset(&plan_tensor, byte, sizeof plan_tensor);
+    memset(&fit, byte, sizeof fit);
     memset(&arena_options, byte, sizeof arena_options);
     memset(&record, byte, sizeof record);
     CHECK_STATUS(arenite_graph_create_lite(&lite, &out_graph, NULL), ARENITE_ERR_ARGUMENT);
@@ -180,6 +198,7 @@ static void structs_filled_with(int byte) {
     CHECK_STATUS(arenite_planner_plan_graph(planner, graph, &graph_options, &out_plan), ARENITE_ERR_ARGUMENT);
     CHECK_STATUS(arenite_plan_info(plan, &info), ARENITE_ERR_ARGUMENT);
     CHECK_STATUS(arenite_plan_tensor(plan, 0, 0, &plan_tensor), ARENITE_ERR_ARGUMENT);
+    CHECK_STATUS(arenite_planner_fit(planner, 1, NULL, 0, &fit, &out_plan), ARENITE_ERR_ARGUMENT);
     CHECK_STATUS(arenite_arena_create(plan, &arena_options, &out_arena, NULL), ARENITE_ERR_ARGUMENT);
     CHECK_STATUS(arenite_graph_last_failure(graph, &record), ARENITE_ERR_ARGUMENT);
     /* A record that is refused does not hide the status of the call. */
@@ -205,6 +224,7 @@ static void numbers_of_no_enumeration_are_refused(void) {
     arenite_planner_t *out_planner = NULL;
     arenite_plan_t *out_plan = NULL;
     arenite_arena_t *out_arena = NULL;
+    uint64_t number;
     uint32_t index;
     size_t bytes;
 
@@ -242,6 +262,7 @@ static void numbers_of_no_enumeration_are_refused(void) {
     CHECK_STATUS(arenite_plan_required_bytes(plan, NONSENSE, NULL, &bytes), ARENITE_ERR_ARGUMENT);
     CHECK_STATUS(arenite_arena_committed_bytes(arena, NONSENSE, &bytes), ARENITE_ERR_ARGUMENT);
     CHECK_STATUS(arenite_arena_assign(arena, 0, NONSENSE, NULL, 0), ARENITE_ERR_ARGUMENT);
+    CHECK_STATUS(arenite_planner_replan(planner, plan, NONSENSE, &out_plan, &number), ARENITE_ERR_ARGUMENT);
     CHECK(out_planner == NULL && out_plan == NULL && out_arena == NULL);
 }
 
@@ -262,6 +283,8 @@ static void indices_and_counts_that_cannot_be_are_refused(void) {
     CHECK_STATUS(arenite_graph_set_outputs(graph, outputs, UINT64_MAX), ARENITE_ERR_OVERFLOW);
     CHECK_STATUS(arenite_graph_set_outputs(graph, outputs, UINT64_MAX / 4), ARENITE_ERR_OVERFLOW);
     CHECK_STATUS(arenite_planner_alias(planner, NONSENSE, NONSENSE, UINT64_MAX), ARENITE_ERR_ARGUMENT);
+    CHECK_STATUS(arenite_planner_regions(planner, &number, 0, NULL, 0, NULL, 0, NULL), ARENITE_ERR_ARGUMENT);
+    CHECK_STATUS(arenite_planner_regions(planner, &number, UINT64_MAX, NULL, 0, NULL, 0, NULL), ARENITE_ERR_OVERFLOW);
     CHECK(number == 5 && bytes == 6 && data == NULL);
 }
 

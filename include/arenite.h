@@ -221,6 +221,33 @@
 /** The buffer must be at `fixed_offset`. */
 #define ARENITE_BUFFER_FIXED 2
 
+/** The plan fits. */
+#define ARENITE_FIT_YES 1
+
+/** No plan fits: already the buffers alive at one step need more. Those are marked `ARENITE_FIT_ALIVE`. */
+#define ARENITE_FIT_TOO_MUCH_ALIVE 2
+
+/** No plan fits, although the bytes would suffice at every step: search has tried all that could be. */
+#define ARENITE_FIT_NO_PACKING 3
+
+/** The effort was spent, or the progress function ended the search, without an answer. Not an error. */
+#define ARENITE_FIT_UNKNOWN 4
+
+/** In the best plan the buffer ends above the capacity. All others can be placed as that plan says. */
+#define ARENITE_FIT_OUTSIDE 1
+
+/** The buffer is one of those whose bytes together prove `ARENITE_FIT_TOO_MUCH_ALIVE`. */
+#define ARENITE_FIT_ALIVE 2
+
+/** Where the old offsets do not hold any more, plan afresh: the smallest arena matters. The default. */
+#define ARENITE_KEEP_ARENA 0
+
+/** Move as few buffers as possible, even if the arena grows: pointers into it matter. */
+#define ARENITE_KEEP_OFFSETS 1
+
+/** Every region is allowed. */
+#define ARENITE_REGION_ANY 4294967295
+
 /** The process's allocator. */
 #define ARENITE_SOURCE_SYSTEM 0
 
@@ -576,6 +603,8 @@ typedef struct arenite_plan_info_t {
     uint64_t nodes;
     /** Search nodes visited when these offsets were found. */
     uint64_t nodes_to_best;
+    /** Search nodes visited when search proved that no plan is smaller; 0 where the bound proved it, or nothing did. */
+    uint64_t nodes_to_proof;
 } arenite_plan_info_t;
 
 /** Where a tensor's bytes are. Set `struct_size` and `flags` before passing it. */
@@ -591,6 +620,70 @@ typedef struct arenite_plan_tensor_t {
     /** When it is alive, and in which arena. Zero for a bare problem, whose lifetimes the caller knows. */
     struct arenite_lifetime_t lifetime;
 } arenite_plan_tensor_t;
+
+/** The answer to a capacity question. Set `struct_size` and `flags` before passing it. */
+typedef struct arenite_fit_t {
+    /** `sizeof(arenite_fit_t)`. */
+    uint32_t struct_size;
+    /** 0. */
+    uint32_t flags;
+    /** `ARENITE_FIT_YES`, `_TOO_MUCH_ALIVE`, `_NO_PACKING` or `_UNKNOWN`. */
+    uint32_t verdict;
+    /** With `_TOO_MUCH_ALIVE` the step at which most is alive, else `ARENITE_NO_INDEX`. */
+    uint32_t step;
+    /** With `_TOO_MUCH_ALIVE` the bytes needed at that step, else `ARENITE_NO_AMOUNT`. */
+    uint64_t needed;
+    /** The arena of the best plan found; at most the capacity with `_YES`. */
+    uint64_t arena_bytes;
+    /** No plan of this problem needs less. */
+    uint64_t lower_bound;
+    /** How many buffers of the best plan end above the capacity. */
+    uint64_t outside_count;
+    /** The sum of their sizes. */
+    uint64_t outside_bytes;
+} arenite_fit_t;
+
+/** What a buffer wants of the regions. */
+typedef struct arenite_region_wish_t {
+    /** What it is worth to have the buffer in a region before the next one, in any unit: for instance reads and writes. */
+    uint64_t benefit;
+    /** Bit r allows region r; `ARENITE_REGION_ANY` for all. */
+    uint32_t allowed;
+    /** 0. */
+    uint32_t reserved;
+} arenite_region_wish_t;
+
+/** Where a buffer is, and why it is not where it would have been best. */
+typedef struct arenite_region_place_t {
+    /** Offset from the base of its region. */
+    uint64_t offset;
+    /** The region it got; of a buffer of 0 bytes the first it is allowed in. */
+    uint32_t region;
+    /** The first region it is allowed in. Where that is another one than `region`, the buffer was spilled. */
+    uint32_t wanted;
+    /** Of a spilled buffer a step of its life at which the wanted region is full, else `ARENITE_NO_INDEX`. */
+    uint32_t step;
+    /** 0. */
+    uint32_t reserved;
+} arenite_region_place_t;
+
+/** The numbers of one region. */
+typedef struct arenite_region_usage_t {
+    /** The highest end of any buffer in the region, unrounded. */
+    uint64_t arena_bytes;
+    /** The buffers that are in the region cannot be placed in less. */
+    uint64_t lower_bound;
+    /** How many buffers of at least one byte are in it. */
+    uint64_t buffer_count;
+    /** How many wanted it and are in a later one. */
+    uint64_t spilled_count;
+    /** The sum of the sizes of those. */
+    uint64_t spilled_bytes;
+    /** The alignment its base must meet. */
+    uint32_t alignment;
+    /** 0. */
+    uint32_t reserved;
+} arenite_region_usage_t;
 
 /** Returns `bytes` bytes at a multiple of `alignment`, or null. Must not unwind or longjmp. */
 typedef void *(*arenite_allocate_fn)(void *user, size_t bytes, size_t alignment);
@@ -1233,6 +1326,72 @@ arenite_status_t arenite_plan_last_failure(const struct arenite_plan_t *plan,
  * Returns: `ARENITE_OK`; `ARENITE_ERR_BUSY` while another call uses it.
  */
 arenite_status_t arenite_plan_destroy(struct arenite_plan_t *plan);
+
+/* ---- planner ----------------------------------------------------------------------------------- */
+
+/**
+ * Asks whether the added buffers can be placed in `capacity` bytes, and explains the answer.
+ *
+ * This takes the place of the capacity in the planner's options. That the buffers do not fit is an answer and not an
+ * error. `marks` gets the `ARENITE_FIT_OUTSIDE` and `ARENITE_FIT_ALIVE` bits of every buffer, in the order they were
+ * added; it is null with `mark_count` 0, or `mark_count` is the number of buffers. `out_plan` gets the best plan found,
+ * whatever the verdict, and may be null.
+ * Returns: `ARENITE_OK`; `ARENITE_ERR_ARGUMENT` naming two fixed offsets that collide, or for another `mark_count`;
+ * `ARENITE_ERR_OVERFLOW`; `ARENITE_ERR_NO_MEMORY`.
+ * Ownership: `*out_plan` is the caller's until `arenite_plan_destroy`. Threads: exclusive use of `planner`.
+ */
+ARENITE_NODISCARD
+arenite_status_t arenite_planner_fit(struct arenite_planner_t *planner,
+                                     uint64_t capacity,
+                                     uint32_t *marks,
+                                     uint64_t mark_count,
+                                     struct arenite_fit_t *out,
+                                     struct arenite_plan_t **out_plan);
+
+/**
+ * Places every added buffer anew, with the plan that was made before sizes or lifetimes changed.
+ *
+ * Buffers are matched by index, so the buffers of `old` come first, in the same order; further ones are new. Where the
+ * old offsets still are a valid plan they are kept as they are: buffers that only shrank never need a larger arena.
+ * Otherwise `keep` decides. `out_moved` gets the number of buffers of at least one byte whose offset is another than in
+ * `old`, new ones included; 0 means that every pointer into the arena stays right.
+ * Returns: `ARENITE_OK`; `ARENITE_ERR_ARGUMENT` for an unknown `keep`, for an `old` that is the plan of a graph, or naming
+ * two fixed offsets that collide; `ARENITE_ERR_CAPACITY` as for `arenite_planner_plan`; `ARENITE_ERR_OVERFLOW`;
+ * `ARENITE_ERR_NO_MEMORY`.
+ * Ownership: `*out` is the caller's until `arenite_plan_destroy`; `old` stays the caller's and is only read.
+ * Threads: exclusive use of `planner`.
+ */
+ARENITE_NODISCARD
+arenite_status_t arenite_planner_replan(struct arenite_planner_t *planner,
+                                        const struct arenite_plan_t *old,
+                                        uint32_t keep,
+                                        struct arenite_plan_t **out,
+                                        uint64_t *out_moved);
+
+/**
+ * Assigns every added buffer to one of several memories and places it there.
+ *
+ * `capacities` are the sizes of 1 to 32 regions in bytes, in order of preference (the fastest first);
+ * `ARENITE_NO_AMOUNT` is a region without a limit. `wishes` has one entry per buffer, or is null with `wish_count` 0:
+ * then every buffer may be anywhere with a benefit of 1. Where a region is full, the buffers with the least benefit per
+ * byte and step go to the next one they are allowed in. Members of an alias class stay together: they are allowed where
+ * all of them are, and their benefits add up.
+ *
+ * `places` gets one entry per buffer, in the order they were added, and `usage` one per region; `usage` may be null.
+ * The capacity in the planner's options plays no part.
+ * Returns: `ARENITE_OK`; `ARENITE_ERR_CAPACITY` naming a buffer that no region it is allowed in has room for, with the
+ * step and the bytes; `ARENITE_ERR_ARGUMENT` for counts that do not match, or a buffer that is allowed nowhere;
+ * `ARENITE_ERR_OVERFLOW`; `ARENITE_ERR_NO_MEMORY`. Threads: exclusive use of `planner`.
+ */
+ARENITE_NODISCARD
+arenite_status_t arenite_planner_regions(struct arenite_planner_t *planner,
+                                         const uint64_t *capacities,
+                                         uint64_t region_count,
+                                         const struct arenite_region_wish_t *wishes,
+                                         uint64_t wish_count,
+                                         struct arenite_region_place_t *places,
+                                         uint64_t place_count,
+                                         struct arenite_region_usage_t *usage);
 
 /* ---- arena ------------------------------------------------------------------------------------- */
 

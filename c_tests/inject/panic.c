@@ -112,6 +112,9 @@ static void a_planner_is_poisoned(void) {
     POISONS_PLANNER(arenite_planner_plan(planner, &out));
     POISONS_PLANNER(arenite_planner_plan_graph(planner, graph, NULL, &out));
     POISONS_PLANNER(arenite_planner_check(planner, NULL, 0, &bytes));
+    POISONS_PLANNER(arenite_planner_fit(planner, 1, NULL, 0, NULL, &out));
+    POISONS_PLANNER(arenite_planner_replan(planner, plan, ARENITE_KEEP_ARENA, &out, &bytes));
+    POISONS_PLANNER(arenite_planner_regions(planner, NULL, 0, NULL, 0, NULL, 0, NULL));
     CHECK(out == NULL);
 }
 

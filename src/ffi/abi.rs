@@ -97,6 +97,17 @@ pub(crate) unsafe fn fill<T: Versioned>(pointer: *mut T, value: &T, reason: &'st
     Ok(())
 }
 
+/// Checks that [`fill`] would accept a struct, for calls that are long or have more than one output.
+///
+/// # Safety
+/// As [`fill`].
+pub(crate) unsafe fn fillable<T: Versioned>(pointer: *mut T, reason: &'static str) -> Result<(), Error> {
+    // SAFETY: the caller's contract is that of `head`.
+    unsafe { head(pointer.cast_const(), reason) }?;
+    // SAFETY: `head` saw a size of at least `HEAD`, and that many bytes are readable per the contract.
+    unsafe { check_flags::<T>(pointer.cast_const().cast()) }
+}
+
 /// Reads `struct_size` and checks that it is one this library can know.
 ///
 /// # Safety

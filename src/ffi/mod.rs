@@ -15,6 +15,8 @@ pub mod abi;
 pub mod arena;
 pub mod bare;
 #[cfg(feature = "std")]
+pub mod fit;
+#[cfg(feature = "std")]
 pub mod frame;
 #[cfg(feature = "std")]
 pub mod graph;
@@ -30,12 +32,18 @@ pub mod plan;
 pub mod planner;
 #[cfg(feature = "std")]
 pub mod pool;
+#[cfg(feature = "std")]
+pub mod regions;
+#[cfg(feature = "std")]
+pub mod replan;
 pub mod status;
 pub mod version;
 
 #[cfg(feature = "std")]
 pub use arena::*;
 pub use bare::*;
+#[cfg(feature = "std")]
+pub use fit::*;
 #[cfg(feature = "std")]
 pub use frame::*;
 #[cfg(feature = "std")]
@@ -49,5 +57,9 @@ pub use plan::*;
 pub use planner::*;
 #[cfg(feature = "std")]
 pub use pool::*;
+#[cfg(feature = "std")]
+pub use regions::*;
+#[cfg(feature = "std")]
+pub use replan::*;
 pub use status::*;
 pub use version::*;

@@ -61,6 +61,18 @@ pub(crate) fn lifetime_of(lowered: &Lowered, subgraph: usize, tensor: usize) -> 
 }
 
 impl PlanInner {
+    /// The plan of a bare problem.
+    pub fn of_problem(problem: &Problem, plan: Plan) -> Result<PlanInner, Error> {
+        Ok(PlanInner {
+            layout: layout_of_problem(problem, &plan),
+            lifetimes: Vec::new(),
+            buffers: problem.buffers().iter().filter(|b| b.spec.size > 0).count() as u64,
+            total_bytes: problem.total_bytes()?,
+            problem: problem.clone(),
+            plan,
+        })
+    }
+
     /// Checks one plan, as every plan is checked before it is handed out.
     pub fn verify(problem: &Problem, offsets: &[u64]) -> Result<u64, Error> {
         check::check(problem, offsets).map_err(|v| match v {
@@ -133,14 +145,16 @@ pub struct arenite_plan_info_t {
     pub nodes: u64,
     /// Search nodes visited when these offsets were found.
     pub nodes_to_best: u64,
+    /// Search nodes visited when search proved that no plan is smaller; 0 where the bound proved it, or nothing did.
+    pub nodes_to_proof: u64,
 }
 
-const _: () = assert!(size_of::<arenite_plan_info_t>() == 80);
+const _: () = assert!(size_of::<arenite_plan_info_t>() == 88);
 
 // SAFETY: `repr(C)`, begins with the two numbers, and every field is an integer.
 unsafe impl Versioned for arenite_plan_info_t {
     const DEFAULT: Self = Self {
-        struct_size: 80,
+        struct_size: 88,
         flags: 0,
         arena_bytes: 0,
         lower_bound: 0,
@@ -153,6 +167,7 @@ unsafe impl Versioned for arenite_plan_info_t {
         optimal: 0,
         nodes: 0,
         nodes_to_best: 0,
+        nodes_to_proof: 0,
     };
     const OLDER: &'static [usize] = &[];
     const FLAGS: u32 = 0;
@@ -212,6 +227,7 @@ pub unsafe extern "C" fn arenite_plan_info(
             optimal: p.plan.optimal.into(),
             nodes: p.plan.stats.nodes,
             nodes_to_best: p.plan.stats.nodes_to_best,
+            nodes_to_proof: p.plan.stats.nodes_to_proof,
             ..arenite_plan_info_t::DEFAULT
         };
         // SAFETY: the caller's contract on `out`.
@@ -357,7 +373,7 @@ pub unsafe extern "C" fn arenite_plan_destroy(plan: *mut arenite_plan_t) -> aren
 }
 
 /// The layout of a bare problem's arena: one slot per buffer.
-pub(crate) fn layout_of_problem(problem: &Problem, plan: &Plan) -> Layout {
+fn layout_of_problem(problem: &Problem, plan: &Plan) -> Layout {
     let slots = problem.buffers().iter().zip(&plan.offsets).map(|(b, &offset)| Slot {
         place: if b.spec.size > 0 { Place::Main { offset } } else { Place::None },
         bytes: b.spec.size,

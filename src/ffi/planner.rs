@@ -15,7 +15,7 @@ use super::options::{
     ARENITE_STRATEGY_FIRST_FIT, ARENITE_STRATEGY_GREEDY_BY_SIZE, ARENITE_STRATEGY_SEARCH, ARENITE_STRATEGY_TFLM_GREEDY,
     ARENITE_STRATEGY_VALLEY, ARENITE_STRATEGY_WINDOWS,
 };
-use super::plan::{arenite_plan_t, layout_of_problem, lifetime_of, PlanInner};
+use super::plan::{arenite_plan_t, lifetime_of, PlanInner};
 use super::status::{arenite_failure_t, arenite_status_t};
 use crate::error::{Error, Subject};
 use crate::graph::liveness::Role;
@@ -32,8 +32,8 @@ pub struct arenite_planner_t {
 }
 
 pub(crate) struct PlannerInner {
-    problem: Problem,
-    options: Options,
+    pub(super) problem: Problem,
+    pub(super) options: Options,
     listener: Listener,
 }
 
@@ -133,9 +133,10 @@ unsafe impl Send for Listener {}
 unsafe impl Sync for Listener {}
 
 impl PlannerInner {
-    fn solve(&self, problem: &Problem) -> Result<Plan, Error> {
+    /// What the planner is to call while it searches: the caller's progress function.
+    pub(super) fn progress(&self) -> impl FnMut(&Progress) -> ControlFlow<()> {
         let listener = self.listener;
-        let mut progress = |p: &Progress| {
+        move |p: &Progress| {
             let Some(call) = listener.call else { return ControlFlow::Continue(()) };
             let p = arenite_progress_t { nodes: p.nodes, arena_bytes: p.arena_bytes, lower_bound: p.lower_bound };
             // SAFETY: the contract on the callback; `p` is live during the call.
@@ -143,8 +144,15 @@ impl PlannerInner {
                 0 => ControlFlow::Continue(()),
                 _ => ControlFlow::Break(()),
             }
-        };
-        let plan = plan_with(problem, &self.options, &mut progress)?;
+        }
+    }
+
+    fn solve(&self, problem: &Problem) -> Result<Plan, Error> {
+        self.accept(problem, plan_with(problem, &self.options, &mut self.progress())?)
+    }
+
+    /// What every plan goes through before it is handed out: the verifier, and the capacity of the options.
+    pub(super) fn accept(&self, problem: &Problem, plan: Plan) -> Result<Plan, Error> {
         PlanInner::verify(problem, &plan.offsets).map_err(|_| INVALID)?;
         match self.options.capacity {
             Some(capacity) if plan.arena_bytes > capacity => {
@@ -343,18 +351,14 @@ pub unsafe extern "C" fn arenite_planner_plan(
         // SAFETY: the caller's contract on `out`.
         let out = unsafe { guard::out(out, "the pointer for the plan is null") }?;
         let plan = p.solve(&p.problem)?;
-        let layout = layout_of_problem(&p.problem, &plan);
-        let buffers = p.problem.buffers().iter().filter(|b| b.spec.size > 0).count() as u64;
-        let total_bytes = p.problem.total_bytes()?;
-        let inner = PlanInner { plan, problem: p.problem.clone(), layout, lifetimes: Vec::new(), buffers, total_bytes };
-        out.write(handle::new(inner)?);
+        out.write(handle::new(PlanInner::of_problem(&p.problem, plan)?)?);
         Ok(())
     };
     // SAFETY: the caller's contract on `planner`.
     unsafe { handle::exclusive(planner, body) }
 }
 
-const INVALID: Error = Error::internal("a strategy made an invalid plan, please report it");
+pub(super) const INVALID: Error = Error::internal("a strategy made an invalid plan, please report it");
 
 /// Finds the lifetimes of a graph and places its tensors. Buffers added to the planner play no part in it.
 ///

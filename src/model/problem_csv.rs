@@ -135,21 +135,34 @@ impl ProblemFile {
         self.sheet.rows[index].line
     }
 
+    /// A field of buffer `index` by its column's name; `None` where there is no such column.
+    pub fn field(&self, index: usize, column: &str) -> Option<&str> {
+        let at = self.sheet.header.iter().position(|h| h.trim().eq_ignore_ascii_case(column))?;
+        Some(self.sheet.rows[index].field(at))
+    }
+
     /// The input's columns with `offset` filled in, added where the input had none.
     pub fn with_offsets(&self, offsets: &[Option<Bytes>]) -> String {
-        let is_offset = |h: &str| h.trim().eq_ignore_ascii_case("offset");
-        let column = self.sheet.header.iter().position(is_offset);
+        let texts: Vec<_> = offsets.iter().map(|o| o.map(|o| o.to_string())).collect();
+        self.with_columns(&[("offset", &texts)])
+    }
+
+    /// The input's columns with those named filled in, added where the input had none.
+    pub fn with_columns(&self, columns: &[(&str, &[Option<String>])]) -> String {
+        let place = |name: &str| self.sheet.header.iter().position(|h| h.trim().eq_ignore_ascii_case(name));
         let mut out = csv::WriterBuilder::new().flexible(true).from_writer(Vec::new());
         let width = self.sheet.header.len();
         let mut write = |fields: Vec<&str>| out.write_record(fields);
-        let header = self.sheet.header.iter().chain(column.is_none().then_some("offset"));
-        let mut done = write(header.collect());
+        let added = columns.iter().map(|c| c.0).filter(|name| place(name).is_none());
+        let mut done = write(self.sheet.header.iter().chain(added).collect());
         for (i, row) in self.sheet.rows.iter().enumerate() {
-            let offset = offsets.get(i).copied().flatten().map_or(String::new(), |o| o.to_string());
             let mut fields: Vec<&str> = (0..width).map(|c| row.fields.get(c).unwrap_or("")).collect();
-            match column {
-                Some(c) => fields[c] = &offset,
-                None => fields.push(&offset),
+            for (name, texts) in columns {
+                let text = texts.get(i).and_then(Option::as_deref).unwrap_or("");
+                match place(name) {
+                    Some(c) => fields[c] = text,
+                    None => fields.push(text),
+                }
             }
             done = done.and_then(|()| write(fields));
         }

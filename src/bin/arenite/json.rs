@@ -15,6 +15,9 @@ pub fn write(w: &mut dyn Write, planned: &Planned) -> io::Result<()> {
         writeln!(w, "{lead}{}: {value}", json!(key))?;
         lead = ",";
     }
+    for (key, value) in &planned.extras {
+        writeln!(w, "{lead}{}: {value}", json!(key))?;
+    }
     write!(w, ",\"offsets\": [")?;
     let mut lead = "\n";
     for (entry, report) in planned.reports.iter().enumerate() {
@@ -109,7 +112,7 @@ fn offsets_row(report: &Report, row: &Row, entry: Option<u32>) -> Map<String, Va
 }
 
 /// A tensor's index is a number; the ids of a CSV are whatever text it holds.
-fn id(row: &Row) -> Value {
+pub fn id(row: &Row) -> Value {
     match row.subgraph {
         Some(_) => row.id.parse::<u64>().map_or_else(|_| json!(row.id), |n| json!(n)),
         None => json!(row.id),

@@ -1,6 +1,7 @@
 //! The command line: plans a model or a problem, and checks plans. One file per command.
 
 mod adjust;
+mod ask;
 mod check;
 mod check_out;
 mod csv_out;
@@ -10,6 +11,7 @@ mod output;
 mod plan;
 mod planned;
 mod progress;
+mod regions;
 
 use std::process::ExitCode;
 

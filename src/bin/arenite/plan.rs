@@ -4,6 +4,7 @@ use std::process::ExitCode;
 
 use arenite::graph::liveness::Policy;
 use arenite::model::OffsetColumn;
+use arenite::planner::replan::Keep;
 use arenite::planner::Strategy;
 use arenite::units::{Align, Bytes};
 use arenite::view::{svg, text, TextOptions};
@@ -13,7 +14,7 @@ use clap::builder::TypedValueParser;
 use super::input::{read, Input};
 use super::output::{complain, to_file, to_stdout, Done, Failure, FAILED};
 use super::planned::Planned;
-use super::{csv_out, json};
+use super::{csv_out, json, regions};
 
 const AFTER: &str = "Examples:
   arenite plan                                        the built-in MobileNetV2-224
@@ -21,10 +22,13 @@ const AFTER: &str = "Examples:
   arenite plan model.tflite --set input=4,224,224,3   a batch of 4 where the file leaves it open
   arenite plan model.tflite --pin logits=end          keep one tensor readable after the run
   arenite plan problem.csv --csv solved.csv           the input's columns with offsets filled in
-  arenite plan model.tflite --capacity 64KiB          exit 1 if it does not fit
+  arenite plan model.tflite --capacity 64KiB          exit 1 if it does not fit, and why
+  arenite plan new.csv --previous old.csv --keep offsets   move as few buffers as possible
+  arenite plan p.csv --region sram=256KiB --region dram    a fast small memory and a slow large one
 
 INPUT is told by its content: a .tflite file, a graph table (tgt 1), or a problem CSV with the columns
-id,lower,upper,size (lifetimes half-open) and optionally alignment, offset (fixed), gaps (lo-hi), name, root.";
+id,lower,upper,size (lifetimes half-open) and optionally alignment, offset (fixed), gaps (lo-hi), name, root, and with
+--region regions (names of those allowed, separated by blanks) and benefit (what a better one is worth).";
 
 /// Plan a model's or a problem's memory: lifetimes, offsets, arena size and how good it is
 #[derive(clap::Args)]
@@ -62,6 +66,16 @@ pub struct Args {
     /// Fail with exit status 1 where the arena is larger than this
     #[arg(long, value_name = "BYTES", value_parser = size)]
     pub capacity: Option<Bytes>,
+    /// Offsets of an older plan (a CSV with id and offset): keep them where they still hold, and say how many moved
+    #[arg(long, value_name = "FILE")]
+    pub previous: Option<String>,
+    /// Where they do not all hold: the smallest `arena` (default), or as many old `offsets` as can be
+    #[arg(long, requires = "previous", value_parser = keeps())]
+    pub keep: Option<Keep>,
+    /// A memory, the most preferred first, the last perhaps without =BYTES; a CSV says in columns `regions` and `benefit`
+    /// who may be where and what that is worth
+    #[arg(long, value_name = "NAME=BYTES", value_parser = regions::region)]
+    pub region: Vec<regions::Named>,
     /// Search nodes to spend at most
     #[arg(long, value_name = "N")]
     pub effort: Option<u64>,
@@ -91,6 +105,13 @@ pub struct Args {
 fn strategies() -> impl TypedValueParser<Value = Strategy> {
     PossibleValuesParser::new(Strategy::ALL.map(Strategy::name))
         .map(|name| Strategy::from_name(&name).unwrap_or_default())
+}
+
+fn keeps() -> impl TypedValueParser<Value = Keep> {
+    PossibleValuesParser::new(["arena", "offsets"]).map(|name| match &*name {
+        "offsets" => Keep::Offsets,
+        _ => Keep::Arena,
+    })
 }
 
 /// Names of policies.
@@ -128,9 +149,15 @@ pub fn run(args: &Args) -> Done<ExitCode> {
     }
     let input = read(args.input.as_deref(), OffsetColumn::Fixed, args.align)?;
     let planned = match &input {
+        Input::Model(_) if !args.region.is_empty() => {
+            return Err(Failure::about("--region", "needs a problem CSV, the input is a model"));
+        }
         Input::Model(model) => Planned::model(args, model)?,
         Input::Problem(file) => {
             models_only(args)?;
+            if !args.region.is_empty() {
+                return regions::run(args, file);
+            }
             Planned::problem(args, file)?
         }
     };
@@ -152,23 +179,22 @@ pub fn run(args: &Args) -> Done<ExitCode> {
     if args.json {
         to_stdout(|w| json::write(w, &planned))?;
     } else if !streams.contains(&true) {
-        to_stdout(|w| text(w, &planned.overview(), TextOptions { all: args.all, width: 100 }))?;
+        to_stdout(|w| {
+            text(w, &planned.overview(), TextOptions { all: args.all, width: 100 })?;
+            planned.notes.iter().try_for_each(|line| writeln!(w, "{line}"))
+        })?;
     }
     exceeded(args, &planned)
 }
 
 fn exceeded(args: &Args, planned: &Planned) -> Done<ExitCode> {
-    let (arena, all) = (planned.overview().arena_bytes(), planned.overview());
+    let arena = planned.overview().arena_bytes();
     match args.capacity {
         Some(capacity) if arena > capacity => {
-            let report = &planned.reports[all.largest()];
-            let sure = if all.lower_bound() > capacity { ", and no plan does with less than the bound" } else { "" };
+            let why = planned.exceeded.as_deref().unwrap_or("no plan that fits was found");
             complain(&format!(
-                "capacity exceeded: the arena needs {arena} bytes, {capacity} are available, {} are missing{sure}; most \
-                 bytes ({}) are alive at step {}",
-                arena - capacity,
-                report.peak.1,
-                report.moment(report.peak.0)
+                "capacity exceeded: the arena needs {arena} bytes, {capacity} are available, {} are missing; {why}",
+                arena - capacity
             ));
             Ok(ExitCode::from(FAILED))
         }

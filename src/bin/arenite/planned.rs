@@ -6,13 +6,14 @@ use std::time::Instant;
 use arenite::error::{Error, Subject};
 use arenite::graph::liveness::Options;
 use arenite::graph::lower::{lower, persistent, Lowered};
-use arenite::model::{Flags, Model, ProblemFile};
-use arenite::planner::strategy::plan_with;
-use arenite::planner::{Options as PlanOptions, Plan, Problem};
+use arenite::model::{Flags, Model, ProblemFile, Solution};
+use arenite::planner::Plan;
 use arenite::units::{round_up, Align, Bytes};
 use arenite::view::{Names, Overview, Report};
+use serde_json::Value;
 
 use super::adjust::{entries, pins, scratch, set_shape, with_end};
+use super::ask::{answer, place, statistics, Placed};
 use super::output::{Done, Failure};
 use super::plan::Args;
 use super::progress::Watch;
@@ -38,6 +39,12 @@ pub struct Planned {
     in_place: bool,
     strategy: &'static str,
     warnings: Vec<String>,
+    /// Further keys of the JSON object.
+    pub extras: Vec<(&'static str, Value)>,
+    /// Further lines of the text.
+    pub notes: Vec<String>,
+    /// Why the capacity is exceeded.
+    pub exceeded: Option<String>,
 }
 
 struct ModelNames<'a>(&'a Model);
@@ -57,7 +64,6 @@ impl Planned {
     pub fn problem(args: &Args, input: &ProblemFile) -> Done<Planned> {
         let title = title(args, "problem");
         let mut watch = Watch::new(args.deadline);
-        let begin = Instant::now();
         let refuse = |e: Error| {
             let row = |s: Subject| match s {
                 Subject::Buffer(i) => {
@@ -68,18 +74,20 @@ impl Planned {
             let (a, b) = (row(e.subject).unwrap_or_default(), row(e.other).unwrap_or_default());
             Failure::about(file(args), format!("{e}{a}{b}"))
         };
-        let plan = place(args, &title, &input.problem, &mut watch).map_err(refuse)?;
-        let plan_ns = nanos(begin);
+        let previous = previous(args)?;
+        let old: Option<Vec<_>> = previous.map(|p| input.ids.iter().map(|id| p.offset(None, id)).collect());
+        let placed = place(args, &title, &input.problem, old.as_deref(), &mut watch).map_err(refuse)?;
+        let plan = &placed.plan;
         let label = |i: usize| (input.ids[i].clone(), input.names[i].clone());
         let time = |s: u32| (input.time(s), input.time(s.saturating_add(1)).saturating_sub(1));
-        let report = Report::of_problem(title.clone(), &input.problem, &plan, &label, &time).map_err(refuse)?;
+        let report = Report::of_problem(title.clone(), &input.problem, plan, &label, &time).map_err(refuse)?;
         let asked = args.align.unwrap_or(Align::ONE);
-        Ok(Planned {
+        let planned = Planned {
             title,
             alignment: asked.max(plan.align).bytes(),
             reports: vec![report],
             entries: Vec::new(),
-            plan_ns,
+            plan_ns: placed.ns,
             persistent_bytes: 0,
             resource_bytes: 0,
             constant_bytes: 0,
@@ -87,7 +95,11 @@ impl Planned {
             in_place: input.problem.has_aliases(),
             strategy: args.strategy.name(),
             warnings: expired(&watch),
-        })
+            extras: Vec::new(),
+            notes: Vec::new(),
+            exceeded: None,
+        };
+        Ok(planned.explained(args, &[&placed], &|s| input.time(s)))
     }
 
     /// Plans a model: each entry on its own.
@@ -109,15 +121,17 @@ impl Planned {
         };
         let pins = pins(args, &model, &entries)?;
         let mut watch = Watch::new(args.deadline);
-        let mut plan_ns = 0;
+        let previous = previous(args)?;
+        let mut all: Vec<Placed> = Vec::new();
         let mut done: Vec<(Lowered, Plan)> = Vec::new();
         for (&entry, pins) in entries.iter().zip(&pins) {
             let lowered = lower(&model.subgraphs, entry, &options, &with_end(&model, entry, pins, args)?)
                 .map_err(|e| about(e, &model))?;
-            let begin = Instant::now();
-            let plan = place(args, &title, &lowered.problem, &mut watch).map_err(|e| about(e, &model))?;
-            plan_ns += nanos(begin);
-            done.push((lowered, plan));
+            let old = previous.as_ref().map(|p| old_offsets(p, &lowered, entry, entries.len() > 1));
+            let placed = place(args, &title, &lowered.problem, old.as_deref(), &mut watch);
+            let placed = placed.map_err(|e| about(e, &model))?;
+            done.push((lowered, placed.plan.clone()));
+            all.push(placed);
         }
         let lives: Vec<_> = done.iter().map(|(l, _)| &l.lives).collect();
         let kept = persistent(&model.subgraphs, options.align, &lives).map_err(|e| about(e, &model))?;
@@ -138,12 +152,12 @@ impl Planned {
                 .map_err(|e| about(e, &model))?;
         }
         warnings.extend(expired(&watch));
-        Ok(Planned {
+        let planned = Planned {
             constant_bytes: args.subgraph.map_or(model.constant_bytes, |k| model.subgraphs[k as usize].constant_bytes),
             title,
             reports,
             entries: entries.iter().map(|&k| k as u32).collect(),
-            plan_ns,
+            plan_ns: all.iter().map(|p| p.ns).sum(),
             persistent_bytes,
             resource_bytes: persistent_bytes - kept.bytes,
             scratch_bytes: scratch,
@@ -151,7 +165,31 @@ impl Planned {
             in_place: options.in_place && !options.keep_all,
             strategy: args.strategy.name(),
             warnings,
-        })
+            extras: Vec::new(),
+            notes: Vec::new(),
+            exceeded: None,
+        };
+        Ok(planned.explained(args, &all.iter().collect::<Vec<_>>(), &u64::from))
+    }
+
+    /// Adds what only this run of the planner can tell: of the largest entry, but moves of all.
+    fn explained(mut self, args: &Args, placed: &[&Placed], time: &dyn Fn(u32) -> u64) -> Planned {
+        let largest = self.overview().largest();
+        let Some(of) = placed.get(largest) else { return self };
+        let (keys, line) = statistics(of);
+        self.extras.extend(keys);
+        self.notes.extend(line);
+        if let (Some(capacity), Some(verdict)) = (args.capacity, of.verdict) {
+            let answer = answer(capacity, verdict, &self.reports[largest], time);
+            self.extras.push(("capacity", answer.json));
+            self.exceeded = (!answer.text.is_empty()).then_some(answer.text);
+        }
+        if placed.iter().any(|p| p.moved.is_some()) {
+            let moved: u64 = placed.iter().filter_map(|p| p.moved).sum();
+            self.extras.push(("moved", moved.into()));
+            self.notes.push(format!("Moved: {moved} buffers have another offset than in the previous plan"));
+        }
+        self
     }
 
     /// What there is to say about all entries together.
@@ -184,22 +222,31 @@ pub fn file(args: &Args) -> &str {
     args.input.as_deref().map_or("the built-in network", super::input::shown)
 }
 
-fn nanos(begin: Instant) -> u64 {
+/// Nanoseconds since `begin`.
+pub fn nanos(begin: Instant) -> u64 {
     u64::try_from(begin.elapsed().as_nanos()).unwrap_or(u64::MAX)
 }
 
-fn place(args: &Args, title: &str, problem: &Problem, watch: &mut Watch) -> Result<Plan, Error> {
-    let options = PlanOptions { effort: args.effort, ..PlanOptions::of(args.strategy) };
-    let mut tick = |p: &_| watch.tick(title, p);
-    let plan = plan_with(problem, &options, &mut tick)?;
-    match args.capacity {
-        // Whether so many bytes suffice is an easier question than which is the least: ask it where it is open.
-        Some(capacity) if plan.arena_bytes > capacity && plan.lower_bound <= capacity => {
-            let again = plan_with(problem, &PlanOptions { capacity: Some(capacity), ..options }, &mut tick)?;
-            Ok(if again.arena_bytes < plan.arena_bytes { again } else { plan })
+/// The older plan.
+fn previous(args: &Args) -> Done<Option<Solution>> {
+    let Some(path) = &args.previous else { return Ok(None) };
+    let read = Solution::read(&super::input::bytes(path)?);
+    read.map(Some).map_err(|e| Failure::about(super::input::shown(path), e))
+}
+
+/// An older plan's offsets by buffer. Ids are those of `plan --csv`: a tensor's index, `K:` before it with several
+/// subgraphs, `E/` before that with several entries; or there is a column `subgraph`.
+fn old_offsets(old: &Solution, lowered: &Lowered, entry: usize, several: bool) -> Vec<Option<Bytes>> {
+    let mut out = vec![None; lowered.problem.len()];
+    for (k, row) in lowered.buffers.iter().enumerate() {
+        for (t, &buffer) in row.iter().enumerate() {
+            let Some(buffer) = buffer else { continue };
+            let in_entry = several.then(|| format!("{entry}/{k}:{t}"));
+            let own = in_entry.and_then(|id| old.offset(None, &id)).or_else(|| old.offset(None, &format!("{k}:{t}")));
+            out[buffer as usize] = own.or_else(|| old.offset(Some(k as u32), &t.to_string()));
         }
-        _ => Ok(plan),
     }
+    out
 }
 
 /// The message of an error with the names of the tensors it is about.

@@ -5,6 +5,7 @@ use std::ops::ControlFlow;
 use std::time::{Duration, Instant};
 
 use arenite::planner::strategy::Progress;
+use arenite::units::Bytes;
 use arenite::view::grouped;
 use indicatif::{ProgressBar, ProgressStyle};
 
@@ -21,6 +22,9 @@ pub struct Watch {
     shown: bool,
     bar: Option<ProgressBar>,
     drawn: Duration,
+    /// The best arena reported since `restart`, and when.
+    best: Option<(Bytes, Duration)>,
+    from: Duration,
     /// Whether the deadline ended the search.
     pub expired: bool,
 }
@@ -34,13 +38,29 @@ impl Watch {
             shown: std::io::stderr().is_terminal(),
             bar: None,
             drawn: Duration::ZERO,
+            best: None,
+            from: Duration::ZERO,
             expired: false,
         }
+    }
+
+    /// A new search begins; the deadline holds for all together.
+    pub fn restart(&mut self) {
+        (self.best, self.from) = (None, self.begin.elapsed());
+    }
+
+    /// Nanoseconds from the restart to the first report of an arena of `bytes`.
+    pub fn best_ns(&self, bytes: Bytes) -> Option<u64> {
+        let (arena, at) = self.best?;
+        (arena == bytes).then(|| u64::try_from((at - self.from).as_nanos()).unwrap_or(u64::MAX))
     }
 
     /// Told every few hundred search nodes.
     pub fn tick(&mut self, title: &str, p: &Progress) -> ControlFlow<()> {
         let spent = self.begin.elapsed();
+        if self.best.is_none_or(|(arena, _)| p.arena_bytes < arena) {
+            self.best = Some((p.arena_bytes, spent));
+        }
         if self.shown && spent > QUIET && spent - self.drawn > REDRAW {
             self.drawn = spent;
             let bar = self.bar.get_or_insert_with(|| {

@@ -1,0 +1,208 @@
+//! `arenite plan --region`: a fast small memory, a slow large one, and who goes where.
+
+use std::io::{self, Write};
+use std::process::ExitCode;
+use std::time::Instant;
+
+use arenite::error::{Error, Kind, Subject};
+use arenite::model::ProblemFile;
+use arenite::planner::regions::{plan_regions, Region, RegionPlan, Wish};
+use arenite::planner::Options;
+use arenite::units::Bytes;
+use arenite::view::grouped;
+use serde_json::{json, Value};
+
+use super::output::{complain, to_file, to_stdout, Done, Failure, FAILED};
+use super::plan::{size, Args};
+use super::planned::{file, nanos};
+use super::progress::Watch;
+
+/// A region of the command line.
+#[derive(Clone, Debug)]
+pub struct Named {
+    name: String,
+    capacity: Option<Bytes>,
+}
+
+/// `NAME=BYTES`, or `NAME` or `NAME=` for one without a limit.
+pub fn region(text: &str) -> Result<Named, String> {
+    let (name, bytes) = text.split_once('=').unwrap_or((text, ""));
+    if name.is_empty() || name.contains(char::is_whitespace) {
+        return Err("expected NAME=BYTES, the name without blanks".into());
+    }
+    let capacity = if bytes.is_empty() { None } else { Some(size(bytes)?) };
+    Ok(Named { name: name.into(), capacity })
+}
+
+/// Runs `plan` with regions.
+pub fn run(args: &Args, input: &ProblemFile) -> Done<ExitCode> {
+    let refused = [
+        ("--svg", args.svg.is_some()),
+        ("--capacity", args.capacity.is_some()),
+        ("--previous", args.previous.is_some()),
+    ];
+    if let Some((name, _)) = refused.iter().find(|r| r.1) {
+        return Err(Failure::about(name, "does not go with --region"));
+    }
+    let wishes = wishes(args, input)?;
+    let regions: Vec<Region> = args.region.iter().map(|r| Region { capacity: r.capacity }).collect();
+    let options = Options { effort: args.effort, ..Options::of(args.strategy) };
+    let mut watch = Watch::new(args.deadline);
+    let begin = Instant::now();
+    let found = plan_regions(&input.problem, &regions, &wishes, &options, &mut |p| watch.tick("regions", p));
+    let plan = match found {
+        Ok(plan) => plan,
+        Err(e) if e.kind == Kind::Capacity => return no_room(args, input, &e),
+        Err(e) => return Err(Failure::about(file(args), about(args, input, &e))),
+    };
+    let ns = nanos(begin);
+    if let Some(path) = &args.csv {
+        let region = |i: usize| Some(args.region[plan.region[i] as usize].name.clone());
+        let offsets: Vec<_> = plan.offsets.iter().map(|o| Some(o.to_string())).collect();
+        let names: Vec<_> = (0..input.ids.len()).map(region).collect();
+        let text = input.with_columns(&[("offset", &offsets), ("region", &names)]);
+        to_file(path, |w| w.write_all(text.as_bytes()))?;
+    }
+    if args.json {
+        to_stdout(|w| object(w, args, input, &plan, ns))?;
+    } else if args.csv.as_deref() != Some("-") {
+        to_stdout(|w| table(w, args, input, &plan))?;
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// The columns `regions` (names, separated by blanks; empty for all) and `benefit` (a number; empty for 1).
+fn wishes(args: &Args, input: &ProblemFile) -> Done<Vec<Wish>> {
+    let wish = |i: usize| {
+        let refuse = |what: String| Failure::about(format!("{}: line {}", file(args), input.line(i)), what);
+        let mut wish = Wish::default();
+        let names = input.field(i, "regions").unwrap_or("");
+        if !names.is_empty() {
+            wish.allowed = 0;
+        }
+        for name in names.split_whitespace() {
+            let at = args.region.iter().position(|r| r.name == name);
+            let at = at.ok_or_else(|| refuse(format!("expected the name of a --region, got {name:?}")))?;
+            wish.allowed |= 1 << at.min(31);
+        }
+        match input.field(i, "benefit").unwrap_or("") {
+            "" => {}
+            text => {
+                let number = text.parse();
+                wish.benefit = number.map_err(|_| refuse(format!("expected a number as benefit, got {text:?}")))?;
+            }
+        }
+        Ok(wish)
+    };
+    (0..input.ids.len()).map(wish).collect()
+}
+
+fn about(args: &Args, input: &ProblemFile, e: &Error) -> String {
+    let place = |s: Subject| match s {
+        Subject::Buffer(i) => input.ids.get(i as usize).map(|id| format!(" ({s} is id {id:?})")),
+        Subject::Region(r) => args.region.get(r as usize).map(|r| format!(" (the last of those is {:?})", r.name)),
+        _ => None,
+    };
+    format!("{e}{}{}", place(e.subject).unwrap_or_default(), place(e.other).unwrap_or_default())
+}
+
+fn no_room(args: &Args, input: &ProblemFile, e: &Error) -> Done<ExitCode> {
+    let text = about(args, input, e);
+    if args.json {
+        let id = match e.subject {
+            Subject::Buffer(i) => input.ids.get(i as usize),
+            _ => None,
+        };
+        let step = e.step.map(|s| input.time(s));
+        let value = json!({ "ok": false, "message": text, "id": id, "step": step, "needed": e.needed, "available": e.available });
+        to_stdout(|w| writeln!(w, "{value}"))?;
+    }
+    complain(&format!("capacity exceeded: {text}"));
+    Ok(ExitCode::from(FAILED))
+}
+
+fn spilled(input: &ProblemFile, plan: &RegionPlan, region: usize) -> (usize, Bytes) {
+    let gone = plan.spills.iter().filter(|s| s.wanted as usize == region);
+    gone.fold((0, 0), |(n, sum), s| (n + 1, input.problem.buffers()[s.buffer as usize].spec.size.saturating_add(sum)))
+}
+
+fn object(w: &mut dyn Write, args: &Args, input: &ProblemFile, plan: &RegionPlan, ns: u64) -> io::Result<()> {
+    let name = |r: u32| &args.region[r as usize].name;
+    let buffer = |i: usize| input.problem.buffers()[i].spec;
+    let regions: Vec<Value> = plan
+        .plans
+        .iter()
+        .enumerate()
+        .map(|(r, p)| {
+            let (count, bytes) = spilled(input, plan, r);
+            json!({
+                "name": args.region[r].name, "capacity": args.region[r].capacity, "arena_bytes": p.arena_bytes,
+                "lower_bound": p.lower_bound, "optimal": p.optimal, "strategy": p.strategy.name(),
+                "buffers": p.offsets.len(), "alignment": p.align.bytes(), "nodes": p.stats.nodes,
+                "spilled": count, "spilled_bytes": bytes,
+            })
+        })
+        .collect();
+    let spills: Vec<Value> = plan
+        .spills
+        .iter()
+        .map(|s| {
+            json!({
+                "id": input.ids[s.buffer as usize], "size": buffer(s.buffer as usize).size,
+                "wanted": name(s.wanted), "got": name(s.got), "step": input.time(s.step),
+            })
+        })
+        .collect();
+    let rows: Vec<Value> = (0..input.ids.len())
+        .map(|i| {
+            let empty = buffer(i).size == 0;
+            json!({
+                "subgraph": null, "id": input.ids[i], "name": input.names[i], "region": name(plan.region[i]),
+                "offset": if empty { None } else { Some(plan.offsets[i]) }, "size": buffer(i).size,
+                "first": input.lower[i], "last": input.upper[i] - 1,
+            })
+        })
+        .collect();
+    let sum: Bytes = plan.plans.iter().map(|p| p.arena_bytes).fold(0, Bytes::saturating_add);
+    let value = json!({
+        "arena_bytes": sum,
+        "total_bytes": input.problem.total_bytes().unwrap_or(Bytes::MAX),
+        "plan_ns": ns,
+        "regions": regions,
+        "spills": spills,
+        "offsets": rows,
+    });
+    writeln!(w, "{value}")
+}
+
+fn table(w: &mut dyn Write, args: &Args, input: &ProblemFile, plan: &RegionPlan) -> io::Result<()> {
+    let width = args.region.iter().map(|r| r.name.chars().count()).max().unwrap_or(0).max(6);
+    writeln!(w, "  {:<width$} {:>16} {:>16} {:>16} {:>9}  spilled", "region", "capacity", "arena", "bound", "buffers")?;
+    for (r, p) in plan.plans.iter().enumerate() {
+        let (count, bytes) = spilled(input, plan, r);
+        writeln!(
+            w,
+            "  {:<width$} {:>16} {:>16} {:>16} {:>9}  {count} ({} B)",
+            args.region[r].name,
+            args.region[r].capacity.map_or("no limit".into(), grouped),
+            grouped(p.arena_bytes),
+            grouped(p.lower_bound),
+            p.offsets.len(),
+            grouped(bytes)
+        )?;
+    }
+    let shown = if args.all { plan.spills.len() } else { 20 };
+    if !plan.spills.is_empty() {
+        writeln!(w, "\nSpilled, the region they wanted being full:")?;
+    }
+    for s in plan.spills.iter().take(shown) {
+        let (i, name) = (s.buffer as usize, |r: u32| &args.region[r as usize].name);
+        let bytes = grouped(input.problem.buffers()[i].spec.size);
+        let (id, wanted, got, step) = (&input.ids[i], name(s.wanted), name(s.got), input.time(s.step));
+        writeln!(w, "  {id}: {bytes} B, in {got} instead of {wanted}, which is full at {step}")?;
+    }
+    if plan.spills.len() > shown {
+        writeln!(w, "  and {} more (--all)", plan.spills.len() - shown)?;
+    }
+    Ok(())
+}
