@@ -5,6 +5,8 @@ mod check_out;
 mod csv_out;
 mod input;
 mod json;
+mod optimize;
+mod optimize_out;
 mod output;
 mod plan;
 mod planned;
@@ -36,6 +38,7 @@ struct Cli {
 enum Command {
     Plan(plan::Args),
     Check(check::Args),
+    Optimize(optimize::Args),
 }
 
 fn main() -> ExitCode {
@@ -43,6 +46,7 @@ fn main() -> ExitCode {
     let done = match cli.command {
         Command::Plan(args) => plan::run(&args),
         Command::Check(args) => check::run(&args),
+        Command::Optimize(args) => optimize::run(&args),
     };
     match done {
         Ok(code) => code,

@@ -17,6 +17,8 @@ pub(crate) struct Built {
     spots: Vec<u32>,
     /// Per node what must run before it.
     before: Vec<Vec<u32>>,
+    /// Per spot the part of its extra bytes that is kernel scratch.
+    scratch: Vec<Bytes>,
 }
 
 /// Builds the part of subgraph `k`, where `lowered` is an entry that runs it, in its present order.
@@ -34,11 +36,13 @@ pub(crate) fn build<T: Tables>(
     let (cell_of, mut cells) = cells(graph, k, k == entry, looped, lowered, options)?;
     let mut node_cells: Vec<Vec<u32>> = alloc::vec![Vec::new(); n];
     let mut extra = callees(graphs, k, lowered)?;
+    let mut scratch: Vec<Bytes> = alloc::vec![0; n];
     for v in 0..n {
         let node = graph.node(v);
         for &t in node.temporaries.iter().filter(|&&t| t >= 0) {
             if lowered.lives.own[k][t as usize].role == Role::Temporary && lowered.buffers[k][t as usize].is_some() {
                 let bytes = round_up(graph.tensor(t as usize).bytes.unwrap_or(0), options.align)?;
+                scratch[v] = crate::units::add(scratch[v], bytes)?;
                 extra[v] = crate::units::add(extra[v], bytes)?;
             }
         }
@@ -81,10 +85,23 @@ pub(crate) fn build<T: Tables>(
     part.cells = cells;
     // Cells that no node touches stand in the base.
     part.cells.iter_mut().filter(|c| c.users.is_empty()).for_each(|c| c.bytes = 0);
-    Ok(Built { part: part.checked()?, spots, before: precedence.before.clone() })
+    let scratch = spots.iter().map(|&v| scratch[v as usize]).collect();
+    Ok(Built { part: part.checked()?, spots, before: precedence.before.clone(), scratch })
 }
 
 impl Built {
+    /// The part with every call weighing only what is proven that it must: `bounds` are those of the subgraphs. `None`
+    /// where that is the part itself.
+    pub fn least<T: Tables>(&self, graph: &T, bounds: &[Bytes]) -> Option<Part> {
+        let mut part = self.part.clone();
+        for (s, &v) in self.spots.iter().enumerate() {
+            let called = graph.node(v as usize).call.subgraphs().iter().map(|&g| bounds[g as usize]).max().unwrap_or(0);
+            // No more than before, so the sums still do not wrap.
+            part.spots[s].extra = part.spots[s].extra.min(self.scratch[s].saturating_add(called));
+        }
+        (part != self.part).then_some(part)
+    }
+
     /// All nodes in the order of the spots given.
     pub fn nodes(&self, order: &[u32]) -> Vec<u32> {
         let mut out = Vec::with_capacity(self.before.len());

@@ -108,35 +108,42 @@ pub fn order<T: Tables>(
         let present = permuted(graphs, &out.orders);
         let lowered = lower(&present, entry, &options.judge.lifetimes, &[])?;
         let built = build::build(graphs, k, entry, &lowered, &options.judge.lifetimes, &precedence)?;
+        let given: Vec<u32> = (0..built.part.spots.len() as u32).collect();
+        let peak = built.part.peak(&given);
         let mut tried: Vec<Vec<u32>> = Vec::new();
         for thorough in [false, true] {
             let found = solve::solve(&built.part, effort.saturating_sub(out.spent) / 2, thorough);
             out.spent += found.spent;
             bounds[k] = bounds[k].max(found.bound);
             let nodes = built.nodes(&found.order);
-            if found.order.windows(2).all(|w| w[0] < w[1]) || tried.contains(&nodes) {
-                continue;
+            if !tried.contains(&nodes) && found.order != given {
+                tried.push(nodes.clone());
+                let was = core::mem::replace(&mut out.orders[k], nodes);
+                let then = judge::all(graphs, &out.orders, entries, &judges)?;
+                if judge::better(&then, &now, judges.len()) {
+                    now = then;
+                    out.changed = true;
+                } else {
+                    out.refused += u32::from(found.peak < peak);
+                    out.orders[k] = was;
+                }
             }
-            tried.push(nodes.clone());
-            let was = core::mem::replace(&mut out.orders[k], nodes);
-            let then = judge::all(graphs, &out.orders, entries, &judges)?;
-            if judge::better(&then, &now, judges.len()) {
-                now = then;
-                out.changed = true;
-            } else {
-                out.refused += 1;
-                out.orders[k] = was;
+            // With the arena at its least for all orders nothing is left to gain.
+            let arena = now.iter().step_by(judges.len()).map(|v| v.arena_bytes).max().unwrap_or(0);
+            if entries.len() == 1 && k == entry && proven(arena, found.bound, options.judge.lifetimes.align)? {
+                break;
             }
+        }
+        if let Some(least) = built.least(&graphs[k], &bounds) {
+            let found = solve::solve(&least, effort.saturating_sub(out.spent) / 2, false);
+            out.spent += found.spent;
+            bounds[k] = found.bound;
         }
     }
     out.after = judge::largest(&now, judges.len());
-    let align = options.judge.lifetimes.align;
     if let [entry] = entries {
-        // Without calls the peak of the one graph bounds every arena; with them, what a call weighs is not proven.
-        if (0..graphs[*entry].node_count()).all(|v| graphs[*entry].node(v).call.subgraphs().is_empty()) {
-            out.bound = bounds[*entry];
-            out.proven = proven(out.after[0].arena_bytes, out.bound, align)?;
-        }
+        out.bound = bounds[*entry];
+        out.proven = proven(out.after[0].arena_bytes, out.bound, options.judge.lifetimes.align)?;
     }
     Ok(out)
 }
