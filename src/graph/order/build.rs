@@ -78,7 +78,8 @@ pub(crate) fn build<T: Tables>(
         }
     }
     for cell in &mut cells {
-        if cell.users.is_empty() && (cell.born || cell.kept) {
+        // An input that nobody reads and nobody keeps is gone after the first node.
+        if cell.users.is_empty() && cell.born && cell.kept {
             part.base = crate::units::add(part.base, cell.bytes)?;
         }
     }

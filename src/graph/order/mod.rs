@@ -128,6 +128,9 @@ pub fn order<T: Tables>(
                     out.orders[k] = was;
                 }
             }
+            if !found.spared {
+                break;
+            }
             // With the arena at its least for all orders nothing is left to gain.
             let arena = now.iter().step_by(judges.len()).map(|v| v.arena_bytes).max().unwrap_or(0);
             if entries.len() == 1 && k == entry && proven(arena, found.bound, options.judge.lifetimes.align)? {

@@ -19,6 +19,8 @@ pub(crate) struct Found {
     pub bound: Bytes,
     /// Nodes looked at.
     pub spent: u64,
+    /// Some stretch was left above its least peak because another is higher.
+    pub spared: bool,
 }
 
 /// Sets of one size that the beam carries; fewer where so many would spend the effort.
@@ -52,6 +54,7 @@ pub(crate) fn solve(part: &Part, effort: u64, thorough: bool) -> Found {
         let goal = if thorough { 0 } else { out.bound };
         if peak <= goal {
             out.peak = out.peak.max(peak);
+            out.spared = true;
             continue;
         }
         let piece = slice(part, range.clone(), live);
@@ -59,6 +62,7 @@ pub(crate) fn solve(part: &Part, effort: u64, thorough: bool) -> Found {
         let share = (effort.saturating_sub(out.spent) / 2).max(effort / open);
         let found = stretch(&piece, peak, goal, share);
         out.spent += found.spent;
+        out.spared |= found.bound < found.peak && found.peak <= goal;
         out.peak = out.peak.max(found.peak);
         out.bound = out.bound.max(found.bound);
         for (at, v) in found.order.iter().enumerate() {
@@ -72,7 +76,7 @@ pub(crate) fn solve(part: &Part, effort: u64, thorough: bool) -> Found {
 fn stretch(part: &Part, peak: Bytes, goal: Bytes, effort: u64) -> Found {
     let n = part.spots.len();
     let floor = part.floor();
-    let mut best = Found { order: (0..n as u32).collect(), peak, bound: floor, spent: n as u64 };
+    let mut best = Found { order: (0..n as u32).collect(), peak, bound: floor, spent: n as u64, spared: false };
     let target = floor.max(goal);
     if best.peak <= target {
         return best;
