@@ -145,7 +145,7 @@ mod tests {
         let identity: Vec<u32> = (0..200).collect();
         let pairs = vec![vec![(0, 1), (5, 150)]];
         for least in 0..20 {
-            let blob = encode(&pairs, &[identity.clone()], least);
+            let blob = encode(&pairs, std::slice::from_ref(&identity), least);
             assert_eq!(blob.len(), least.max(8));
             assert_eq!(model(200, &blob).control_pairs(&blob).unwrap(), pairs);
         }

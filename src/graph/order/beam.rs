@@ -25,10 +25,12 @@ pub(crate) fn beam(
     spent += first.settle(floor);
     layers.insert(first.path.len(), alloc::vec![first]);
     while let Some((_, mut layer)) = layers.pop_first() {
-        layer.sort_by(|a, b| rank(a, floor).cmp(&rank(b, floor)).then_with(|| a.done.cmp(&b.done)));
-        layer.dedup_by(|b, a| a.done == b.done);
+        layer.sort_by(|a, b| rank(a, floor).cmp(&rank(b, floor)).then_with(|| a.path.cmp(&b.path)));
+        let mut known = BTreeSet::new();
+        layer.retain(|w| known.insert(w.done.clone()));
         layer.truncate(width);
-        let mut moves: Vec<((Bytes, Bytes), u32, usize)> = Vec::new();
+        // Among equals those nearest to the given order.
+        let mut moves: Vec<((Bytes, Bytes), usize, u32)> = Vec::new();
         for (i, walk) in layer.iter().enumerate() {
             if walk.complete() {
                 if walk.peak < below || best.is_none() {
@@ -41,7 +43,7 @@ pub(crate) fn beam(
                 let (during, after) = walk.look(v);
                 let peak = walk.peak.max(during);
                 if peak < below {
-                    moves.push(((peak.max(floor), after), v, i));
+                    moves.push(((peak.max(floor), after), i, v));
                 }
             }
             spent += walk.ready.len() as u64;
@@ -52,7 +54,7 @@ pub(crate) fn beam(
         moves.sort_unstable();
         let mut seen = BTreeSet::new();
         let mut taken = 0;
-        for (_, v, i) in moves {
+        for (_, i, v) in moves {
             let mut set = layer[i].done.clone();
             set[v as usize / 64] |= 1 << (v % 64);
             if !seen.insert(set) {

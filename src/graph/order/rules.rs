@@ -246,9 +246,9 @@ fn shared_bytes<T: Tables + ?Sized>(graph: &T, k: u32, out: &mut Precedence) {
             }
         }
     }
-    for t in 0..count {
+    for (t, &reads) in reads.iter().enumerate() {
         let r = find(&mut root, t);
-        forked[r] |= r != t && reads[t] > 1;
+        forked[r] |= r != t && reads > 1;
     }
     let mut uses: BTreeMap<usize, Uses> = BTreeMap::new();
     for v in 0..graph.node_count() {
