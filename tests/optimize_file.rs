@@ -138,6 +138,23 @@ fn figures_are_those_of_plan() {
 }
 
 #[test]
+fn plan_takes_the_same_order_without_writing_one() {
+    let dir = dir("plan");
+    let path = dir.join("m.tflite");
+    std::fs::write(&path, file(vec![branches([0; 4])]).build()).unwrap();
+    let (code, out, err) = arenite(&["plan", path.to_str().unwrap(), "--order", "--json"]);
+    assert_eq!(code, 0, "{err}");
+    let json: Value = serde_json::from_str(&out).unwrap();
+    assert_eq!(json["arena_bytes"], 4480);
+    assert_eq!(json["order"], serde_json::json!([[0, 2, 1, 3, 4]]));
+    // Scratch comes along: the node that has some runs while nothing else is alive.
+    let (_, out, _) = arenite(&["plan", path.to_str().unwrap(), "--order", "--json", "--scratch", "1=4096"]);
+    let json: Value = serde_json::from_str(&out).unwrap();
+    assert_eq!((&json["arena_bytes"], &json["scratch_bytes"]), (&8320.into(), &4096.into()));
+    assert_eq!(json["order"], serde_json::json!([[1, 3, 0, 2, 4]]));
+}
+
+#[test]
 fn the_output_may_be_the_input() {
     let dir = dir("same");
     let path = dir.join("m.tflite");

@@ -12,6 +12,7 @@ mod output;
 mod plan;
 mod planned;
 mod progress;
+mod reorder;
 
 use std::process::ExitCode;
 

@@ -6,6 +6,7 @@ use std::time::Instant;
 use arenite::error::{Error, Subject};
 use arenite::graph::liveness::Options;
 use arenite::graph::lower::{lower, persistent, Lowered};
+
 use arenite::model::{Flags, Model, ProblemFile};
 use arenite::planner::strategy::plan_with;
 use arenite::planner::{Options as PlanOptions, Plan, Problem};
@@ -38,6 +39,8 @@ pub struct Planned {
     in_place: bool,
     strategy: &'static str,
     warnings: Vec<String>,
+    /// With `--order`, per subgraph its nodes in the order that is planned.
+    pub order: Option<Vec<Vec<u32>>>,
 }
 
 struct ModelNames<'a>(&'a Model);
@@ -87,6 +90,7 @@ impl Planned {
             in_place: input.problem.has_aliases(),
             strategy: args.strategy.name(),
             warnings: expired(&watch),
+            order: None,
         })
     }
 
@@ -106,6 +110,11 @@ impl Planned {
             align: args.align.unwrap_or_default(),
             reuse_inputs: args.reuse_inputs,
             keep_all: args.keep_all,
+        };
+        let order = if args.order {
+            Some(super::reorder::reorder(&mut model, args, &entries, &options, &title)?)
+        } else {
+            None
         };
         let pins = pins(args, &model, &entries)?;
         let mut watch = Watch::new(args.deadline);
@@ -151,6 +160,7 @@ impl Planned {
             in_place: options.in_place && !options.keep_all,
             strategy: args.strategy.name(),
             warnings,
+            order,
         })
     }
 
