@@ -259,67 +259,67 @@ unsafe fn rules(graphs: &[Graph], asked: &arenite_order_options_t) -> Result<Rul
 
 #[cfg(test)]
 mod tests {
-    use super::super::graph::{
-        arenite_graph_create, arenite_graph_destroy, arenite_graph_set_inputs, arenite_graph_set_outputs,
-    };
+    use super::super::graph::{arenite_graph_create, arenite_graph_destroy};
     use super::super::status::{ARENITE_ERR_ARGUMENT, ARENITE_OK};
     use super::*;
     use crate::graph::owned::NodeSpec;
     use crate::graph::tables::Tensor;
 
+    type Found = (arenite_status_t, Vec<u32>, arenite_order_result_t);
+
+    fn find(graph: *mut arenite_graph_t, o: &arenite_order_options_t, subgraph: u32, count: usize) -> Found {
+        let (mut nodes, mut r) = (alloc::vec![9u32; count], arenite_order_result_t::DEFAULT);
+        let (null, out) = (core::ptr::null(), nodes.as_mut_ptr());
+        // SAFETY: the graph is live, and every array is as long as the number beside it says.
+        let status = unsafe { arenite_graph_order(graph, null, o, subgraph, out, count as u64, &mut r) };
+        (status, nodes, r)
+    }
+
+    fn set(graph: *mut arenite_graph_t, nodes: &[u32]) -> arenite_status_t {
+        // SAFETY: the graph is live and the slice is readable.
+        unsafe { arenite_graph_set_order(graph, 0, nodes.as_ptr(), nodes.len() as u64) }
+    }
+
     #[test]
     fn an_order_is_found_and_taken() {
         let mut graph = core::ptr::null_mut();
-        // SAFETY: every pointer is to a live object or array of the length that is given with it.
-        unsafe {
-            assert_eq!(arenite_graph_create(&mut graph), ARENITE_OK);
-            let build = |g: &mut GraphInner| {
-                for bytes in [128, 4096, 4096, 128, 128, 256] {
-                    g.graphs[0].add_tensor(Tensor { bytes: Some(bytes), ..Tensor::default() })?;
-                }
-                for (i, o) in [(&[0][..], 1), (&[0], 2), (&[1], 3), (&[2], 4), (&[3, 4], 5)] {
-                    g.graphs[0].add_node(&NodeSpec { inputs: i, outputs: &[o], ..NodeSpec::default() })?;
-                }
-                Ok(())
-            };
-            assert_eq!(handle::exclusive(graph, build), ARENITE_OK);
-            assert_eq!(arenite_graph_set_inputs(graph, [0].as_ptr(), 1), ARENITE_OK);
-            assert_eq!(arenite_graph_set_outputs(graph, [5].as_ptr(), 1), ARENITE_OK);
-            let mut nodes = [9u32; 5];
-            let mut r = arenite_order_result_t::DEFAULT;
-            let null = core::ptr::null();
-            assert_eq!(
-                arenite_graph_order(graph, null, core::ptr::null(), 0, nodes.as_mut_ptr(), 5, &mut r),
-                ARENITE_OK
-            );
-            assert_eq!((nodes, r.arena_bytes_before, r.arena_bytes_after), ([0, 2, 1, 3, 4], 8448, 4480));
-            assert_eq!((r.proven, r.changed, r.lower_bound), (1, 1, 4480));
-            // Two nodes that share a state stay as they are.
-            let touch = |node| arenite_touch_t { subgraph: 0, node, state: 3, writes: 1 };
-            let touches = [touch(0), touch(1), touch(2), touch(3)];
-            let mut o = arenite_order_options_t::DEFAULT;
-            (o.touches, o.touch_count) = (touches.as_ptr(), 4);
-            let mut kept = [9u32; 5];
-            assert_eq!(arenite_graph_order(graph, null, &o, 0, kept.as_mut_ptr(), 5, &mut r), ARENITE_OK);
-            assert_eq!((kept, r.changed), ([0, 1, 2, 3, 4], 0));
-            let pair = arenite_node_pair_t { subgraph: 0, before: 2, after: 1 };
-            (o.pairs, o.pair_count) = (&pair, 1);
-            assert_eq!(arenite_graph_order(graph, null, &o, 0, kept.as_mut_ptr(), 5, &mut r), ARENITE_ERR_ARGUMENT);
-            for (k, count) in [(0, 4), (1, 5)] {
-                let status = arenite_graph_order(graph, null, core::ptr::null(), k, kept.as_mut_ptr(), count, &mut r);
-                assert_eq!(status, ARENITE_ERR_ARGUMENT);
+        // SAFETY: the output is a local variable.
+        assert_eq!(unsafe { arenite_graph_create(&mut graph) }, ARENITE_OK);
+        let build = |g: &mut GraphInner| {
+            for bytes in [128, 4096, 4096, 128, 128, 256] {
+                g.graphs[0].add_tensor(Tensor { bytes: Some(bytes), ..Tensor::default() })?;
             }
-            for bad in [[0, 1, 2, 3, 3], [0, 1, 2, 3, 5]] {
-                assert_eq!(arenite_graph_set_order(graph, 0, bad.as_ptr(), 5), ARENITE_ERR_ARGUMENT);
+            for (i, o) in [(&[0][..], 1), (&[0], 2), (&[1], 3), (&[2], 4), (&[3, 4], 5)] {
+                g.graphs[0].add_node(&NodeSpec { inputs: i, outputs: &[o], ..NodeSpec::default() })?;
             }
-            assert_eq!(arenite_graph_set_order(graph, 0, nodes.as_ptr(), 5), ARENITE_OK);
-            let mut again = [9u32; 5];
-            assert_eq!(
-                arenite_graph_order(graph, null, core::ptr::null(), 0, again.as_mut_ptr(), 5, core::ptr::null_mut()),
-                ARENITE_OK
-            );
-            assert_eq!(again, [0, 1, 2, 3, 4], "the graph is in that order now");
-            assert_eq!(arenite_graph_destroy(graph), ARENITE_OK);
-        }
+            g.graphs[0].set_inputs(&[0]);
+            g.graphs[0].set_outputs(&[5]);
+            Ok(())
+        };
+        // SAFETY: the graph is live.
+        assert_eq!(unsafe { handle::exclusive(graph, build) }, ARENITE_OK);
+        let mut o = arenite_order_options_t::DEFAULT;
+        let (status, nodes, r) = find(graph, &o, 0, 5);
+        assert_eq!((status, &nodes[..]), (ARENITE_OK, &[0, 2, 1, 3, 4][..]));
+        assert_eq!((r.arena_bytes_before, r.arena_bytes_after, r.lower_bound), (8448, 4480, 4480));
+        assert_eq!((r.proven, r.changed), (1, 1));
+        // Nodes that share a state stay as they are.
+        let touch = |node| arenite_touch_t { subgraph: 0, node, state: 3, writes: 1 };
+        let touches = [touch(0), touch(1), touch(2), touch(3)];
+        (o.touches, o.touch_count) = (touches.as_ptr(), 4);
+        let (status, kept, r) = find(graph, &o, 0, 5);
+        assert_eq!((status, &kept[..], r.changed), (ARENITE_OK, &[0, 1, 2, 3, 4][..], 0));
+        let pair = arenite_node_pair_t { subgraph: 0, before: 2, after: 1 };
+        (o.pairs, o.pair_count) = (&pair, 1);
+        assert_eq!(find(graph, &o, 0, 5).0, ARENITE_ERR_ARGUMENT);
+        let o = arenite_order_options_t::DEFAULT;
+        assert_eq!(find(graph, &o, 0, 4).0, ARENITE_ERR_ARGUMENT);
+        assert_eq!(find(graph, &o, 1, 5).0, ARENITE_ERR_ARGUMENT);
+        assert_eq!(set(graph, &[0, 1, 2, 3, 3]), ARENITE_ERR_ARGUMENT);
+        assert_eq!(set(graph, &[0, 1, 2, 3, 5]), ARENITE_ERR_ARGUMENT);
+        assert_eq!(set(graph, &nodes), ARENITE_OK);
+        assert_eq!(find(graph, &o, 0, 5).1, [0, 1, 2, 3, 4], "the graph is in that order now");
+        // SAFETY: the graph is live and not used again.
+        assert_eq!(unsafe { arenite_graph_destroy(graph) }, ARENITE_OK);
     }
 }
