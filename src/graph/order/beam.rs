@@ -9,6 +9,7 @@ use crate::units::Bytes;
 
 /// The best order found whose peak is below `below`, carrying `width` sets of each size; and the nodes looked at.
 ///
+/// Among equals the one nearest to the given order goes first with `near`; without, another.
 /// Below `floor` all peaks are equally good: there is no order with a lower one.
 pub(crate) fn beam(
     part: &Part,
@@ -16,6 +17,7 @@ pub(crate) fn beam(
     floor: Bytes,
     mut below: Bytes,
     effort: u64,
+    near: bool,
 ) -> (Option<(Bytes, Vec<u32>)>, u64) {
     let mut spent = 0;
     let mut best: Option<(Bytes, Vec<u32>)> = None;
@@ -25,12 +27,15 @@ pub(crate) fn beam(
     spent += first.settle(floor);
     layers.insert(first.path.len(), alloc::vec![first]);
     while let Some((_, mut layer)) = layers.pop_first() {
-        layer.sort_by(|a, b| rank(a, floor).cmp(&rank(b, floor)).then_with(|| a.path.cmp(&b.path)));
+        layer.sort_by(|a, b| {
+            let equal = || if near { a.path.cmp(&b.path) } else { a.done.cmp(&b.done) };
+            rank(a, floor).cmp(&rank(b, floor)).then_with(equal)
+        });
         let mut known = BTreeSet::new();
         layer.retain(|w| known.insert(w.done.clone()));
         layer.truncate(width);
-        // Among equals those nearest to the given order.
-        let mut moves: Vec<((Bytes, Bytes), usize, u32)> = Vec::new();
+        // Each with the set it starts from and the node, in the order in which equals are taken.
+        let mut moves: Vec<((Bytes, Bytes), [usize; 2])> = Vec::new();
         for (i, walk) in layer.iter().enumerate() {
             if walk.complete() {
                 if walk.peak < below || best.is_none() {
@@ -43,7 +48,8 @@ pub(crate) fn beam(
                 let (during, after) = walk.look(v);
                 let peak = walk.peak.max(during);
                 if peak < below {
-                    moves.push(((peak.max(floor), after), i, v));
+                    let step = if near { [i, v as usize] } else { [v as usize, i] };
+                    moves.push(((peak.max(floor), after), step));
                 }
             }
             spent += walk.ready.len() as u64;
@@ -54,7 +60,9 @@ pub(crate) fn beam(
         moves.sort_unstable();
         let mut seen = BTreeSet::new();
         let mut taken = 0;
-        for (_, i, v) in moves {
+        for (_, step) in moves {
+            let [i, v] = if near { step } else { [step[1], step[0]] };
+            let v = v as u32;
             let mut set = layer[i].done.clone();
             set[v as usize / 64] |= 1 << (v % 64);
             if !seen.insert(set) {

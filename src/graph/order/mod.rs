@@ -111,8 +111,17 @@ pub fn order<T: Tables>(
         let given: Vec<u32> = (0..built.part.spots.len() as u32).collect();
         let peak = built.part.peak(&given);
         let mut tried: Vec<Vec<u32>> = Vec::new();
-        for thorough in [false, true] {
-            let found = solve::solve(&built.part, effort.saturating_sub(out.spent) / 2, thorough);
+        let (mut spared, mut accepted, mut vetoed) = (true, false, false);
+        for (thorough, near) in [(false, true), (true, true), (false, false), (true, false)] {
+            if thorough && !spared {
+                continue;
+            }
+            // Where a lower peak came to nothing another order of that peak may pack better.
+            if !near && (accepted || !vetoed) {
+                break;
+            }
+            let found = solve::solve(&built.part, effort.saturating_sub(out.spent) / 2, thorough, near);
+            spared = found.spared;
             out.spent += found.spent;
             bounds[k] = bounds[k].max(found.bound);
             let nodes = built.nodes(&found.order);
@@ -122,14 +131,12 @@ pub fn order<T: Tables>(
                 let then = judge::all(graphs, &out.orders, entries, &judges)?;
                 if judge::better(&then, &now, judges.len()) {
                     now = then;
-                    out.changed = true;
+                    (out.changed, accepted) = (true, true);
                 } else {
                     out.refused += u32::from(found.peak < peak);
+                    vetoed |= found.peak < peak;
                     out.orders[k] = was;
                 }
-            }
-            if !found.spared {
-                break;
             }
             // With the arena at its least for all orders nothing is left to gain.
             let arena = now.iter().step_by(judges.len()).map(|v| v.arena_bytes).max().unwrap_or(0);
@@ -138,7 +145,7 @@ pub fn order<T: Tables>(
             }
         }
         if let Some(least) = built.least(&graphs[k], &bounds) {
-            let found = solve::solve(&least, effort.saturating_sub(out.spent) / 2, false);
+            let found = solve::solve(&least, effort.saturating_sub(out.spent) / 2, false, true);
             out.spent += found.spent;
             bounds[k] = found.bound;
         }

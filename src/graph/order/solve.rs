@@ -29,8 +29,9 @@ const WIDTH: usize = 48;
 /// Looks for the order of least peak. The given order is returned where nothing better is found.
 ///
 /// With `thorough` every stretch between two cuts gets its least peak, otherwise those alone that decide the peak of the
-/// whole; the rest keep the given order.
-pub(crate) fn solve(part: &Part, effort: u64, thorough: bool) -> Found {
+/// whole; the rest keep the given order. With `near` equals are told apart by their distance from the given order; without,
+/// another of them is found.
+pub(crate) fn solve(part: &Part, effort: u64, thorough: bool, near: bool) -> Found {
     let n = part.spots.len();
     let mut out = Found { order: (0..n as u32).collect(), ..Found::default() };
     let mut walk = Walk::new(part);
@@ -60,7 +61,7 @@ pub(crate) fn solve(part: &Part, effort: u64, thorough: bool) -> Found {
         let piece = slice(part, range.clone(), live);
         // Half of what is left, but never less than an equal share.
         let share = (effort.saturating_sub(out.spent) / 2).max(effort / open);
-        let found = stretch(&piece, peak, goal, share);
+        let found = stretch(&piece, peak, goal, share, near);
         out.spent += found.spent;
         out.spared |= found.bound < found.peak && found.peak <= goal;
         out.peak = out.peak.max(found.peak);
@@ -73,7 +74,7 @@ pub(crate) fn solve(part: &Part, effort: u64, thorough: bool) -> Found {
 }
 
 /// One stretch, whose given order has `peak`. A peak of `goal` is as good as any lower one.
-fn stretch(part: &Part, peak: Bytes, goal: Bytes, effort: u64) -> Found {
+fn stretch(part: &Part, peak: Bytes, goal: Bytes, effort: u64, near: bool) -> Found {
     let n = part.spots.len();
     let floor = part.floor();
     let mut best = Found { order: (0..n as u32).collect(), peak, bound: floor, spent: n as u64, spared: false };
@@ -89,7 +90,7 @@ fn stretch(part: &Part, peak: Bytes, goal: Bytes, effort: u64) -> Found {
     // A narrow beam finds most of what there is at once; a wide one pays only where effort is left.
     for width in [8, WIDTH] {
         if best.peak > target {
-            let (found, spent) = beam(part, width, target, best.peak, effort / 4);
+            let (found, spent) = beam(part, width, target, best.peak, effort / 4, near);
             best.spent += spent;
             if let Some((peak, order)) = found {
                 keep(order, peak, &mut best);
@@ -159,7 +160,7 @@ mod tests {
             orders += brute(&mut Walk::new(&part), 0, &mut least);
             let given: Vec<u32> = (0..part.spots.len() as u32).collect();
             for thorough in [false, true] {
-                let found = solve(&part, 1 << 20, thorough);
+                let found = solve(&part, 1 << 20, thorough, round % 2 == 0);
                 assert_eq!((found.peak, found.bound), (least, least), "round {round}: {part:?}");
                 assert_eq!(part.peak(&found.order), least);
             }
@@ -171,7 +172,7 @@ mod tests {
                 assert_eq!(dive.within(least - 1), Answer::None);
             }
             // Hardly any effort: still an order, never worse.
-            let hurried = solve(&part, 8, false);
+            let hurried = solve(&part, 8, false, true);
             assert!(hurried.peak <= part.peak(&given) && hurried.bound <= least);
             assert_eq!(part.peak(&hurried.order), hurried.peak);
         }
