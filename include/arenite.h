@@ -314,6 +314,12 @@
 /** The row must be at `fixed_offset`. */
 #define ARENITE_ROW_FIXED 2
 
+/** The state that stands for anything: what an unknown operator may do. It stays in order with all other states. */
+#define ARENITE_STATE_WORLD UINT32_MAX
+
+/** Nodes that run subgraphs have no effect but their outputs. Without this flag each may do anything. */
+#define ARENITE_ORDER_PURE_CALLS 1
+
 /** Memory for the tensors of one plan. Threads: one at a time for calls that change it. */
 typedef struct arenite_arena_t arenite_arena_t;
 
@@ -851,6 +857,64 @@ typedef struct arenite_row_t {
     /** `ARENITE_ROW_` bits. */
     uint32_t flags;
 } arenite_row_t;
+
+/** One node's use of state that no tensor shows: a resource variable, a random generator, a file. */
+typedef struct arenite_touch_t {
+    /** The subgraph; 0 is the graph itself. */
+    uint32_t subgraph;
+    /** The node, in the order in which nodes were added. */
+    uint32_t node;
+    /** The state by a number of the engine's choice, or `ARENITE_STATE_WORLD`. */
+    uint32_t state;
+    /** 1 where the node may change it, 0 where it only reads it. Readers of one state may change places. */
+    uint32_t writes;
+} arenite_touch_t;
+
+/** Two nodes of a subgraph to be kept in order. */
+typedef struct arenite_node_pair_t {
+    /** The subgraph. */
+    uint32_t subgraph;
+    /** Runs first; added before the other. */
+    uint32_t before;
+    /** Runs later. */
+    uint32_t after;
+} arenite_node_pair_t;
+
+/** What may change places. */
+typedef struct arenite_order_options_t {
+    /** `sizeof(arenite_order_options_t)`. */
+    uint32_t struct_size;
+    /** `ARENITE_ORDER_` bits. */
+    uint32_t flags;
+    /** Uses of state. A node without any is taken to do nothing but write its outputs. */
+    const struct arenite_touch_t *touches;
+    /** How many. */
+    uint64_t touch_count;
+    /** Pairs to be kept in order for other reasons. */
+    const struct arenite_node_pair_t *pairs;
+    /** How many. */
+    uint64_t pair_count;
+    /** Nodes to look at; 0 for about a second's worth. The same effort gives the same order on every machine. */
+    uint64_t effort;
+} arenite_order_options_t;
+
+/** What an order is worth. */
+typedef struct arenite_order_result_t {
+    /** `sizeof(arenite_order_result_t)`. */
+    uint32_t struct_size;
+    /** 0. */
+    uint32_t flags;
+    /** The arena of the order in which nodes were added, unrounded. */
+    uint64_t arena_bytes_before;
+    /** The arena of the order found: never more. */
+    uint64_t arena_bytes_after;
+    /** No allowed order takes less, as far as is proven, rounded up to the alignment; 0 where nothing is proven. */
+    uint64_t lower_bound;
+    /** 1 where the order found is proven to be the best. */
+    uint32_t proven;
+    /** 1 where it is another than the given one. */
+    uint32_t changed;
+} arenite_order_result_t;
 
 /** Scale and zero point of a tensor quantised as a whole. */
 typedef struct AreniteQuantizationParams {
@@ -1790,6 +1854,42 @@ arenite_status_t arenite_bare_place(uint32_t strategy,
                                     uint64_t *offsets,
                                     uint64_t *out_arena_bytes,
                                     struct arenite_failure_t *failure);
+
+/* ---- graph ------------------------------------------------------------------------------------- */
+
+/**
+ * Looks for the execution order with the smallest arena and writes the nodes of `subgraph` in that order.
+ *
+ * Data, variables, bytes written in place and what `order_options` names keep their order; the graph itself is not changed:
+ * give the order to `arenite_graph_set_order` and to the engine. Pins are not counted, since they name steps of one order.
+ * Subgraphs a node runs get orders of their own, found by the same search whichever is asked for. `options` and
+ * `order_options` may be null for the defaults, `result` may be null.
+ *
+ * `nodes` has room for `count` numbers, which must be the number of the subgraph's nodes.
+ * Returns: `ARENITE_OK`, also where the given order is the best found; `ARENITE_ERR_ARGUMENT` for an index out of range,
+ * another count, or a pair that is not in the given order; `ARENITE_ERR_OVERFLOW`; `ARENITE_ERR_UNSUPPORTED`.
+ */
+ARENITE_NODISCARD
+arenite_status_t arenite_graph_order(const struct arenite_graph_t *graph,
+                                     const struct arenite_graph_options_t *options,
+                                     const struct arenite_order_options_t *order_options,
+                                     uint32_t subgraph,
+                                     uint32_t *nodes,
+                                     uint64_t count,
+                                     struct arenite_order_result_t *result);
+
+/**
+ * Puts the nodes of `subgraph` into another order, for instance one found by `arenite_graph_order`.
+ *
+ * `nodes` holds each node once, by its place before the call; afterwards nodes are numbered by their new places. Whether
+ * the order respects the data is the caller's affair. Plans made before keep the old order.
+ * Returns: `ARENITE_OK`; `ARENITE_ERR_ARGUMENT` where `nodes` is not a permutation of the subgraph's nodes.
+ */
+ARENITE_NODISCARD
+arenite_status_t arenite_graph_set_order(struct arenite_graph_t *graph,
+                                         uint32_t subgraph,
+                                         const uint32_t *nodes,
+                                         uint64_t count);
 
 #ifdef __cplusplus
 }  // extern "C"

@@ -27,6 +27,8 @@ pub mod lite;
 pub mod lite_tables;
 pub mod options;
 #[cfg(feature = "std")]
+pub mod order;
+#[cfg(feature = "std")]
 pub mod plan;
 #[cfg(feature = "std")]
 pub mod planner;
@@ -51,6 +53,8 @@ pub use graph::*;
 pub use lite::*;
 pub use lite_tables::*;
 pub use options::*;
+#[cfg(feature = "std")]
+pub use order::*;
 #[cfg(feature = "std")]
 pub use plan::*;
 #[cfg(feature = "std")]

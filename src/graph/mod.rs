@@ -1,8 +1,8 @@
 //! Tensors and nodes: lifetimes, in-place sharing, and the way down to a planning problem.
 //!
 //! [`tables`] reads any host's graph, [`liveness`] finds when each tensor is alive, [`inplace`] which tensors may share
-//! bytes. With a heap, [`timeline`] flattens nested subgraphs, [`lower`] makes the planning problem, and [`incremental`]
-//! follows an engine that allocates node range by node range.
+//! bytes. With a heap, [`timeline`] flattens nested subgraphs, [`lower`] makes the planning problem, [`order`] looks
+//! for a better execution order, and [`incremental`] follows an engine that allocates node range by node range.
 #![forbid(unsafe_code)]
 
 pub mod inplace;
@@ -16,6 +16,8 @@ pub mod explain;
 pub mod incremental;
 #[cfg(feature = "alloc")]
 pub mod lower;
+#[cfg(feature = "alloc")]
+pub mod order;
 #[cfg(feature = "alloc")]
 pub mod owned;
 #[cfg(feature = "alloc")]

@@ -7,14 +7,17 @@
 
 mod calls;
 mod classify;
+mod control;
 mod csv_file;
 mod dtype;
 mod error;
 mod metadata;
 mod mobilenet;
 mod ops;
+mod order_rules;
 mod problem_csv;
 mod resources;
+mod rewrite;
 mod schema;
 mod shapes;
 mod solution_csv;
@@ -35,6 +38,7 @@ pub use metadata::{Metadata, OFFLINE_PLAN};
 pub use ops::{builtin_code, builtin_name, CallKind, Effect};
 pub use problem_csv::{OffsetColumn, ProblemFile};
 pub use resources::Resource;
+pub use rewrite::Rewrite;
 pub use shapes::Unresolved;
 pub use solution_csv::Solution;
 pub use tensor::{Flags, Node, Subgraph, Tensor, TensorKind};

@@ -175,6 +175,16 @@ impl<'a> Operator<'a> {
     }
 }
 
+impl Buffer<'_> {
+    /// The byte at which the reference to its data is, to be written over.
+    pub(super) fn data_field(self) -> Option<usize> {
+        match self.0.vtable().get(4) {
+            0 => None,
+            at => Some(self.0.loc() + usize::from(at)),
+        }
+    }
+}
+
 /// Verifies the whole file and returns its root.
 pub(super) fn root(file: &[u8]) -> Result<Model<'_>, ReadError> {
     follow::<ForwardsUOffset<Model<'_>>>(file, 0)

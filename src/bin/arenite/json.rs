@@ -76,10 +76,14 @@ fn head(planned: &Planned) -> Map<String, Value> {
         "warnings": all.warnings,
         "entries": entries,
     });
-    match value {
+    let mut map = match value {
         Value::Object(map) => map,
         _ => Map::new(),
+    };
+    if let Some(order) = &planned.order {
+        map.insert("order".into(), json!(order));
     }
+    map
 }
 
 fn offsets_row(report: &Report, row: &Row, entry: Option<u32>) -> Map<String, Value> {

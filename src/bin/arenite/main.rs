@@ -7,11 +7,14 @@ mod check_out;
 mod csv_out;
 mod input;
 mod json;
+mod optimize;
+mod optimize_out;
 mod output;
 mod plan;
 mod planned;
 mod progress;
 mod regions;
+mod reorder;
 
 use std::process::ExitCode;
 
@@ -39,6 +42,7 @@ struct Cli {
 enum Command {
     Plan(plan::Args),
     Check(check::Args),
+    Optimize(optimize::Args),
 }
 
 fn main() -> ExitCode {
@@ -46,6 +50,7 @@ fn main() -> ExitCode {
     let done = match cli.command {
         Command::Plan(args) => plan::run(&args),
         Command::Check(args) => check::run(&args),
+        Command::Optimize(args) => optimize::run(&args),
     };
     match done {
         Ok(code) => code,

@@ -63,6 +63,9 @@ pub struct Args {
     /// Give every tensor bytes of its own while it is alive
     #[arg(long, overrides_with = "in_place")]
     pub no_in_place: bool,
+    /// Let operators run in another order that keeps the results, where the arena is smaller then
+    #[arg(long)]
+    pub order: bool,
     /// Fail with exit status 1 where the arena is larger than this
     #[arg(long, value_name = "BYTES", value_parser = size)]
     pub capacity: Option<Bytes>,
@@ -213,6 +216,7 @@ fn models_only(args: &Args) -> Done<()> {
         ("--set", !args.set.is_empty()),
         ("--scratch", !args.scratch.is_empty()),
         ("--in-place", args.in_place),
+        ("--order", args.order),
     ];
     match given.iter().find(|g| g.1) {
         Some((name, _)) => Err(Failure::about(name, "needs a model, the input is a problem CSV")),

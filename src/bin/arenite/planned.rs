@@ -45,6 +45,8 @@ pub struct Planned {
     pub notes: Vec<String>,
     /// Why the capacity is exceeded.
     pub exceeded: Option<String>,
+    /// With `--order`, per subgraph its nodes in the order that is planned.
+    pub order: Option<Vec<Vec<u32>>>,
 }
 
 struct ModelNames<'a>(&'a Model);
@@ -98,6 +100,7 @@ impl Planned {
             extras: Vec::new(),
             notes: Vec::new(),
             exceeded: None,
+            order: None,
         };
         Ok(planned.explained(args, &[&placed], &|s| input.time(s)))
     }
@@ -118,6 +121,11 @@ impl Planned {
             align: args.align.unwrap_or_default(),
             reuse_inputs: args.reuse_inputs,
             keep_all: args.keep_all,
+        };
+        let order = if args.order {
+            Some(super::reorder::reorder(&mut model, args, &entries, &options, &title)?)
+        } else {
+            None
         };
         let pins = pins(args, &model, &entries)?;
         let mut watch = Watch::new(args.deadline);
@@ -168,6 +176,7 @@ impl Planned {
             extras: Vec::new(),
             notes: Vec::new(),
             exceeded: None,
+            order,
         };
         Ok(planned.explained(args, &all.iter().collect::<Vec<_>>(), &u64::from))
     }
