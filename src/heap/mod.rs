@@ -22,6 +22,8 @@ pub mod frame;
 mod handle;
 mod node;
 mod pages;
+#[cfg(feature = "alloc")]
+pub mod rehearsal;
 mod resize;
 mod search;
 mod spare;
