@@ -263,6 +263,9 @@
 /** Live blocks are listed by `arenite_pool_leaks`. */
 #define ARENITE_POOL_LEAKS 8
 
+/** Under AddressSanitizer, it reports a use after free and an overrun inside the pool. */
+#define ARENITE_POOL_SANITIZER 16
+
 /** Anything may become of the block. */
 #define ARENITE_LIFETIME_UNKNOWN 0
 

@@ -11,6 +11,7 @@ mod pool_debug;
 mod pool_fallback;
 mod pool_lock;
 mod pool_resize;
+mod pool_tools;
 mod pool_trim;
 mod region;
 pub mod source;

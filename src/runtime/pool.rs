@@ -420,7 +420,7 @@ impl Pool {
         }
         let usable = |held: u64| held.saturating_sub(self.shared.overhead);
         if let Some((held, requested)) = found {
-            let guarded = self.shared.config.debug.guards;
+            let guarded = self.shared.debug.as_ref().is_some_and(Debug::exact);
             let usable = if guarded { requested } else { usable(held).max(requested) };
             return Some((usable as usize, requested as usize));
         }
