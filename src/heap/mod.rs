@@ -20,6 +20,7 @@ mod check;
 #[cfg(feature = "alloc")]
 pub mod frame;
 mod handle;
+mod hold;
 mod node;
 mod pages;
 #[cfg(feature = "alloc")]

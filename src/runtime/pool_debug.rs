@@ -3,7 +3,8 @@
 use core::ptr::NonNull;
 use std::collections::{HashMap, VecDeque};
 
-use super::pool::{Pool, Tail};
+use super::pool::Pool;
+use super::pool_config::Tail;
 use super::pool_lock::{Lock, RawLock};
 use super::pool_tools;
 use crate::error::{Error, Kind};
