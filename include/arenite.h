@@ -299,6 +299,9 @@
 /** Live blocks are listed by `arenite_pool_leaks`. */
 #define ARENITE_POOL_LEAKS 8
 
+/** Under AddressSanitizer, it reports a use after free and an overrun inside the pool. */
+#define ARENITE_POOL_SANITIZER 16
+
 /** Anything may become of the block. */
 #define ARENITE_LIFETIME_UNKNOWN 0
 
@@ -332,6 +335,9 @@ typedef struct arenite_frame_t arenite_frame_t;
  * Subgraph 0 is the graph itself; `arenite_graph_attach` adds others. Threads: one at a time for calls that change it.
  */
 typedef struct arenite_graph_t arenite_graph_t;
+
+/** A set of equal areas of a pool, leased for an inference each. Threads: any. */
+typedef struct arenite_lease_t arenite_lease_t;
 
 /**
  * Offsets for one problem or graph.
@@ -857,6 +863,28 @@ typedef struct arenite_row_t {
     /** `ARENITE_ROW_` bits. */
     uint32_t flags;
 } arenite_row_t;
+
+/** What the leases of a set did. */
+typedef struct arenite_lease_stats_t {
+    /** `sizeof(arenite_lease_stats_t)`. */
+    uint32_t struct_size;
+    /** 0. */
+    uint32_t flags;
+    /** Areas held, in use or idle. */
+    uint32_t areas;
+    /** Areas in use. */
+    uint32_t in_use;
+    /** The most areas in use at a time. */
+    uint32_t peak;
+    /** 0. */
+    uint32_t reserved;
+    /** Leases given so far. */
+    uint64_t leases;
+    /** Those that had to wait. */
+    uint64_t waits;
+    /** Requests refused. */
+    uint64_t refused;
+} arenite_lease_stats_t;
 
 /** One node's use of state that no tensor shows: a resource variable, a random generator, a file. */
 typedef struct arenite_touch_t {
@@ -1854,6 +1882,48 @@ arenite_status_t arenite_bare_place(uint32_t strategy,
                                     uint64_t *offsets,
                                     uint64_t *out_arena_bytes,
                                     struct arenite_failure_t *failure);
+
+/* ---- lease ------------------------------------------------------------------------------------- */
+
+/**
+ * Creates a set of at most `limit` areas of `bytes` bytes at a multiple of `alignment` (0 for 128). Takes no memory yet.
+ *
+ * Returns: `ARENITE_OK`; `ARENITE_ERR_ARGUMENT` for a limit of 0; `ARENITE_ERR_ALIGNMENT`; `ARENITE_ERR_NO_MEMORY`.
+ * Ownership: `*out` is the caller's until `arenite_lease_destroy`; it keeps the pool alive. `failure` may be null.
+ */
+ARENITE_NODISCARD
+arenite_status_t arenite_lease_create(const struct arenite_pool_t *pool,
+                                      size_t bytes,
+                                      size_t alignment,
+                                      uint32_t limit,
+                                      struct arenite_lease_t **out,
+                                      struct arenite_failure_t *failure);
+
+/** Destroys a set and gives its areas back to the pool. Null is allowed. `ARENITE_ERR_BUSY` while an area is in use. */
+ARENITE_NODISCARD arenite_status_t arenite_lease_destroy(struct arenite_lease_t *lease);
+
+/**
+ * Leases an area: writes its address, which is the caller's until `arenite_lease_return`. Contents are unspecified.
+ *
+ * With `wait` not 0 the call waits for an area where all are in use, else it returns `ARENITE_ERR_BUSY`.
+ * Returns: `ARENITE_OK`; `ARENITE_ERR_BUSY`; `ARENITE_ERR_CAPACITY` or `ARENITE_ERR_NO_MEMORY` where the pool has none.
+ */
+ARENITE_NODISCARD
+arenite_status_t arenite_lease_acquire(const struct arenite_lease_t *lease,
+                                       uint32_t wait,
+                                       void **out_data,
+                                       struct arenite_failure_t *failure);
+
+/** Returns an area to its set. `ARENITE_ERR_ARGUMENT` for a pointer that is no area in use. */
+ARENITE_NODISCARD arenite_status_t arenite_lease_return(const struct arenite_lease_t *lease, void *data);
+
+/** Gives idle areas beyond `keep` back to the pool. */
+ARENITE_NODISCARD arenite_status_t arenite_lease_trim(const struct arenite_lease_t *lease, uint32_t keep);
+
+/** Fills in the statistics. Set `struct_size` and `flags` of `out` first. */
+ARENITE_NODISCARD
+arenite_status_t arenite_lease_stats(const struct arenite_lease_t *lease,
+                                     struct arenite_lease_stats_t *out);
 
 /* ---- graph ------------------------------------------------------------------------------------- */
 

@@ -23,6 +23,8 @@ pub mod graph;
 pub mod guard;
 #[cfg(feature = "std")]
 pub mod handle;
+#[cfg(feature = "std")]
+pub mod lease;
 pub mod lite;
 pub mod lite_tables;
 pub mod options;
@@ -50,6 +52,8 @@ pub use fit::*;
 pub use frame::*;
 #[cfg(feature = "std")]
 pub use graph::*;
+#[cfg(feature = "std")]
+pub use lease::*;
 pub use lite::*;
 pub use lite_tables::*;
 pub use options::*;

@@ -57,6 +57,8 @@ pub const ARENITE_POOL_GUARDS: u32 = 2;
 pub const ARENITE_POOL_POISON: u32 = 4;
 /// Live blocks are listed by `arenite_pool_leaks`.
 pub const ARENITE_POOL_LEAKS: u32 = 8;
+/// Under AddressSanitizer, it reports a use after free and an overrun inside the pool.
+pub const ARENITE_POOL_SANITIZER: u32 = 16;
 
 /// Anything may become of the block.
 pub const ARENITE_LIFETIME_UNKNOWN: u32 = 0;
@@ -98,7 +100,8 @@ pub struct arenite_pool_options_t {
     pub quarantine_bytes: usize,
 }
 
-const FLAGS: u32 = ARENITE_POOL_HUGE_PAGES | ARENITE_POOL_GUARDS | ARENITE_POOL_POISON | ARENITE_POOL_LEAKS;
+const FLAGS: u32 =
+    ARENITE_POOL_HUGE_PAGES | ARENITE_POOL_GUARDS | ARENITE_POOL_POISON | ARENITE_POOL_LEAKS | ARENITE_POOL_SANITIZER;
 
 // SAFETY: `repr(C)`, begins with the two numbers, and every field is an integer, a raw pointer or an optional function
 // pointer.
@@ -269,6 +272,7 @@ unsafe fn config(o: &arenite_pool_options_t) -> Result<PoolConfig, Error> {
             poison: bit(ARENITE_POOL_POISON),
             quarantine: o.quarantine_bytes,
             leaks: bit(ARENITE_POOL_LEAKS),
+            sanitizer: bit(ARENITE_POOL_SANITIZER),
         },
     })
 }

@@ -20,8 +20,11 @@ mod check;
 #[cfg(feature = "alloc")]
 pub mod frame;
 mod handle;
+mod hold;
 mod node;
 mod pages;
+#[cfg(feature = "alloc")]
+pub mod rehearsal;
 mod resize;
 mod search;
 mod spare;

@@ -6,7 +6,8 @@ use core::sync::atomic::{AtomicU32, Ordering};
 use std::sync::Arc;
 
 use super::frame_table::{Instance, Recording, REMOTE};
-use super::pool::{Pool, Refusal};
+use super::pool::Pool;
+use super::pool_config::Refusal;
 use crate::error::Error;
 use crate::heap::frame::{FramePlan, Replay};
 use crate::heap::Request;

@@ -7,18 +7,21 @@ mod frame_table;
 mod lease;
 mod pool;
 mod pool_adapters;
+mod pool_config;
 mod pool_debug;
 mod pool_fallback;
 mod pool_lock;
 mod pool_resize;
+mod pool_tools;
 mod pool_trim;
 mod region;
 pub mod source;
 
 pub use frame::{Frame, FrameStats};
 pub use lease::{Lease, LeaseStats, Leases};
-pub use pool::{Fallback, Growth, Pool, PoolConfig, PoolStats, Refusal, Tail};
+pub use pool::Pool;
 pub use pool_adapters::GlobalPool;
+pub use pool_config::{Fallback, Growth, PoolConfig, PoolStats, Refusal, Tail};
 pub use pool_debug::{DebugOptions, Leak};
 #[cfg(feature = "capi")]
 pub(crate) use pool_lock::Lock;

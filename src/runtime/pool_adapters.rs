@@ -5,7 +5,8 @@ use core::ptr::NonNull;
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::sync::OnceLock;
 
-use super::pool::{Pool, PoolConfig};
+use super::pool::Pool;
+use super::pool_config::PoolConfig;
 
 /// A global allocator that serves blocks from a size up from a pool, and the rest from the system.
 ///

@@ -3,8 +3,10 @@
 use core::ptr::NonNull;
 use std::collections::{HashMap, VecDeque};
 
-use super::pool::{Pool, Tail};
+use super::pool::Pool;
+use super::pool_config::Tail;
 use super::pool_lock::{Lock, RawLock};
+use super::pool_tools;
 use crate::error::{Error, Kind};
 use crate::heap::GRANULE;
 
@@ -20,14 +22,19 @@ pub struct DebugOptions {
     pub quarantine: usize,
     /// Keeps a record of every live block for [`Pool::leaks`]; on as soon as anything else is.
     pub leaks: bool,
+    /// Under AddressSanitizer, tells it which bytes are whose, so that it reports a use after free and an overrun inside
+    /// the pool. Does nothing in other programs.
+    pub sanitizer: bool,
 }
 
 impl DebugOptions {
     /// Everything on, with a quarantine of 1 MiB.
-    pub const ALL: DebugOptions = DebugOptions { guards: true, poison: true, quarantine: 1 << 20, leaks: true };
+    pub const ALL: DebugOptions =
+        DebugOptions { guards: true, poison: true, quarantine: 1 << 20, leaks: true, sanitizer: true };
 
     pub(crate) fn any(&self) -> bool {
-        *self != DebugOptions::default()
+        let others = DebugOptions { sanitizer: false, ..*self };
+        others != DebugOptions::default() || (self.sanitizer && pool_tools::present())
     }
 }
 
@@ -88,16 +95,33 @@ impl Debug {
         }
     }
 
+    /// Tells the sanitizer, if it is to be told.
+    fn mark(&self, block: NonNull<u8>, from: usize, bytes: usize, poisoned: bool) {
+        match (self.options.sanitizer, poisoned) {
+            (true, true) => pool_tools::poison(block, from, bytes),
+            (true, false) => pool_tools::unpoison(block, bytes),
+            (false, _) => {}
+        }
+    }
+
+    /// Whether a block may be used only as far as it was asked for.
+    pub(crate) fn exact(&self) -> bool {
+        self.options.guards || self.options.sanitizer
+    }
+
     /// Takes note of a new block and sets its guard.
     pub(crate) fn allocated(&self, pool: &Pool, block: NonNull<u8>, bytes: usize) {
         let Some(held) = pool.held(block) else { return };
+        let from = guard_start(pool, bytes);
+        self.mark(block, 0, held, false);
         if self.options.guards {
-            let from = guard_start(pool, bytes);
             // SAFETY: the guard's start is inside the block, which is new and so nobody else's.
             let guard = unsafe { block.add(from) };
             // SAFETY: as above; the guard ends where the block does.
             unsafe { guard.write_bytes(GUARD_BYTE, held - from) };
         }
+        // What rounding, guard and unused headroom add is nobody's; the tail is the block's own.
+        self.mark(block, from, held.saturating_sub(from), true);
         let mut state = self.state.lock();
         let sequence = state.sequence;
         state.sequence += 1;
@@ -129,10 +153,13 @@ impl Debug {
             }
             return Err(overrun(address, bytes));
         }
+        self.mark(block, 0, held, false);
         if self.options.poison {
             // SAFETY: the block is live in the heap for `held` bytes and its owner has given it up.
             unsafe { block.write_bytes(POISON_BYTE, held) };
         }
+        // It stays so through the quarantine and after, until it is handed out again.
+        self.mark(block, 0, held, true);
         {
             let mut state = self.state.lock();
             state.ring.push_back(address);

@@ -3,7 +3,8 @@
 use core::ptr::NonNull;
 use std::alloc::{GlobalAlloc, Layout, System};
 
-use super::pool::{Fallback, Growth, Pool, Refusal, MAX_REGIONS};
+use super::pool::{Pool, MAX_REGIONS};
+use super::pool_config::{Fallback, Growth, Refusal};
 use super::region::{page_size, Region};
 use crate::error::Error;
 use crate::heap::{Fault, Node, Request, GRANULE, MAX_EXTRA};

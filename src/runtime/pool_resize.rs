@@ -2,7 +2,8 @@
 
 use core::ptr::NonNull;
 
-use super::pool::{Pool, Refusal};
+use super::pool::Pool;
+use super::pool_config::Refusal;
 use crate::heap::{Fault, Request};
 
 /// What the heap could do without copying to another block.

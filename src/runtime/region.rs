@@ -156,6 +156,8 @@ impl Region {
 
 impl Drop for Region {
     fn drop(&mut self) {
+        // The next owner of the addresses must not inherit the sanitizer's marks.
+        super::pool_tools::unpoison(self.first, self.bytes);
         give_back(&self.backing);
     }
 }
