@@ -1,4 +1,13 @@
-//! Real memory: where bytes come from, and the arena that gives a plan its addresses.
+//! Real memory: where bytes come from, and what gives a plan its addresses.
+//!
+//! [`arena`] holds one plan. [`session`] follows shapes that change between runs, [`incremental`] those that
+//! change during a run, as TensorFlow Lite's planner does.
 
 pub mod arena;
+pub mod cache;
+pub mod incremental;
+pub mod session;
 pub mod source;
+pub mod stats;
+mod sticky;
+pub mod store;
