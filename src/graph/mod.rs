@@ -2,7 +2,7 @@
 //!
 //! [`tables`] reads any host's graph, [`liveness`] finds when each tensor is alive, [`inplace`] which tensors may share
 //! bytes. With a heap, [`timeline`] flattens nested subgraphs, [`lower`] makes the planning problem, and [`incremental`]
-//! follows an engine that allocates node range by node range.
+//! follows an engine that allocates node range by node range. [`set`] puts several models in one arena.
 #![forbid(unsafe_code)]
 
 pub mod inplace;
@@ -16,5 +16,7 @@ pub mod incremental;
 pub mod lower;
 #[cfg(feature = "alloc")]
 pub mod owned;
+#[cfg(feature = "alloc")]
+pub mod set;
 #[cfg(feature = "alloc")]
 pub mod timeline;

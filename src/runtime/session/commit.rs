@@ -60,6 +60,7 @@ impl Session {
             options: &self.config.options,
             planner: &self.config.planner,
             pins: &self.config.pins,
+            links: &self.config.links,
             replan,
             old: self.current.as_deref(),
             held: self.main.bytes() as u64,

@@ -26,6 +26,7 @@ use super::store::{MemoryPolicy, Store};
 use crate::error::{Error, Subject};
 use crate::graph::liveness::{Options, Pin};
 use crate::graph::owned::Graph;
+use crate::graph::set::Link;
 use crate::graph::tables::{Allocation, Tables};
 use crate::planner;
 use crate::units::{Align, Bytes};
@@ -48,6 +49,8 @@ pub struct SessionConfig {
     pub planner: planner::Options,
     /// Tensors of the entry graph that live longer.
     pub pins: Vec<Pin>,
+    /// Tensors that one subgraph hands to a later one in the same bytes ([`crate::graph::set`]).
+    pub links: Vec<Link>,
     /// What a re-plan does with the offsets before.
     pub replan: Replan,
     /// The most plans kept.
@@ -71,6 +74,7 @@ impl Default for SessionConfig {
             options: Options::default(),
             planner: planner::Options { effort: Some(20_000), ..planner::Options::default() },
             pins: Vec::new(),
+            links: Vec::new(),
             replan: Replan::Keep,
             cached_plans: 16,
             memory: MemoryPolicy::default(),

@@ -4,6 +4,7 @@ use super::overlay::{TensorId, View};
 use crate::error::Error;
 use crate::graph::liveness::{Home, Options, Pin, Role};
 use crate::graph::lower::{alignments, lower, Lowered};
+use crate::graph::set::{apply_links, Link};
 use crate::graph::tables::{Allocation, Tables};
 use crate::planner::bound::lower_bound;
 use crate::planner::check::check;
@@ -65,6 +66,7 @@ pub(crate) struct Request<'a> {
     pub options: &'a Options,
     pub planner: &'a planner::Options,
     pub pins: &'a [Pin],
+    pub links: &'a [Link],
     pub replan: Replan,
     /// The plan before, if any.
     pub old: Option<&'a Planned>,
@@ -75,7 +77,8 @@ pub(crate) struct Request<'a> {
 impl Request<'_> {
     /// Plans. The result passes the verifier.
     pub fn run(&self) -> Result<Planned, Error> {
-        let lowered = lower(self.views, self.entry, self.options, self.pins)?;
+        let mut lowered = lower(self.views, self.entry, self.options, self.pins)?;
+        apply_links(&mut lowered, self.links)?;
         known_sizes(self.views, &lowered)?;
         let persistent = self.persistent(&lowered);
         let problem = &lowered.problem;

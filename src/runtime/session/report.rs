@@ -134,6 +134,7 @@ impl Session {
                 options: &self.config.options,
                 planner: &self.config.planner,
                 pins: &self.config.pins,
+                links: &self.config.links,
                 replan: Replan::Smallest,
                 old: None,
                 held: 0,
