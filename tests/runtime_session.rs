@@ -5,6 +5,7 @@ use std::ptr::NonNull;
 
 use arenite::error::{Error, Kind, Subject};
 use arenite::graph::owned::{CallKind, Graph, NodeSpec};
+use arenite::graph::set::ModelSet;
 use arenite::graph::tables::{Allocation, Tensor};
 use arenite::runtime::session::{Accept, Formula, Replan, Session, SessionConfig, TensorId};
 use arenite::runtime::source::{Block, Callbacks, Source};
@@ -499,4 +500,19 @@ fn loops_and_branches_are_one_problem() {
     s.commit().unwrap();
     assert!(s.stats().planned_bytes < 4096 + 6 * 128, "the branches share");
     assert!(s.resolve(TensorId::new(2, 1)).unwrap().is_some());
+}
+
+#[test]
+fn models_in_a_row_hand_a_tensor_on() {
+    let (a, b, c) = (chain(&[128, 512, 256]), chain(&[128, 8192, 128]), chain(&[256, 128]));
+    let set = ModelSet::new(&[&[a], &[b], &[c]]).unwrap();
+    let link = set.link((0, 2), (2, 0)).unwrap();
+    let mut s = Session::new(set.graphs, 0, SessionConfig::default()).unwrap();
+    s.commit().unwrap();
+    s.add_link(link).unwrap();
+    let from = s.ensure_allocated(TensorId::new(1, 2)).unwrap();
+    assert_eq!(from, s.resolve(TensorId::new(3, 0)).unwrap());
+    assert!(s.stats().planned_bytes >= 256 + 8192);
+    s.resize(TensorId::new(3, 0), 300).unwrap();
+    assert_eq!(s.commit().unwrap_err().subject, Subject::Tensor(0));
 }

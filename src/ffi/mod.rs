@@ -19,6 +19,10 @@ pub mod graph;
 pub mod guard;
 #[cfg(feature = "std")]
 pub mod handle;
+#[cfg(feature = "std")]
+pub mod incremental;
+#[cfg(feature = "std")]
+pub mod instances;
 pub mod lite;
 pub mod lite_tables;
 pub mod options;
@@ -26,6 +30,14 @@ pub mod options;
 pub mod plan;
 #[cfg(feature = "std")]
 pub mod planner;
+#[cfg(feature = "std")]
+pub mod session;
+#[cfg(feature = "std")]
+pub mod session_memory;
+#[cfg(feature = "std")]
+pub mod session_options;
+#[cfg(feature = "std")]
+pub mod session_report;
 pub mod status;
 pub mod version;
 
@@ -34,6 +46,10 @@ pub use arena::*;
 pub use bare::*;
 #[cfg(feature = "std")]
 pub use graph::*;
+#[cfg(feature = "std")]
+pub use incremental::*;
+#[cfg(feature = "std")]
+pub use instances::*;
 pub use lite::*;
 pub use lite_tables::*;
 pub use options::*;
@@ -41,5 +57,13 @@ pub use options::*;
 pub use plan::*;
 #[cfg(feature = "std")]
 pub use planner::*;
+#[cfg(feature = "std")]
+pub use session::*;
+#[cfg(feature = "std")]
+pub use session_memory::*;
+#[cfg(feature = "std")]
+pub use session_options::*;
+#[cfg(feature = "std")]
+pub use session_report::*;
 pub use status::*;
 pub use version::*;

@@ -200,6 +200,22 @@ impl Session {
         }
     }
 
+    /// Adds a tensor that one subgraph hands to a later one; what does not fit is refused by the commit.
+    ///
+    /// `Argument` for a tensor that does not exist.
+    pub fn add_link(&mut self, link: Link) -> Result<(), Error> {
+        for (subgraph, tensor) in [link.from, link.to] {
+            self.check(TensorId::new(subgraph, tensor))?;
+        }
+        if !self.config.links.contains(&link) {
+            self.config.links.push(link);
+            // Plans made without the link are no longer valid.
+            self.cache.clear();
+            (self.stale, self.restructured) = (true, true);
+        }
+        Ok(())
+    }
+
     /// Whether something changed since the last commit.
     pub fn is_stale(&self) -> bool {
         self.stale
