@@ -276,7 +276,11 @@ typedef struct arenite_incremental_t arenite_incremental_t;
 /** Instances of one plan: constants shared, persistent memory each, reusable arenas lent to those that run. Any thread. */
 typedef struct arenite_instances_t arenite_instances_t;
 
-/** Offsets for one problem or graph. It never changes: any number of threads may read one plan. */
+/**
+ * Offsets for one problem or graph.
+ *
+ * Threads: it never changes, so any number of threads may read one plan.
+ */
 typedef struct arenite_plan_t arenite_plan_t;
 
 /** Buffers to place, and how. Threads: one at a time. */
@@ -1295,7 +1299,8 @@ ARENITE_NODISCARD arenite_status_t arenite_arena_commit(struct arenite_arena_t *
 ARENITE_NODISCARD arenite_status_t arenite_arena_release(struct arenite_arena_t *arena);
 
 /**
- * Writes the address and size of a tensor's bytes. Both are null and 0 for a tensor without bytes here.
+ * Writes the address and size of a tensor's bytes; `out_bytes` may be null. Both are null and 0 for a tensor without bytes
+ * here.
  *
  * A pointer is valid until `arenite_arena_generation` changes. A bare problem is subgraph 0, its buffers the tensors.
  * Returns: `ARENITE_OK`; `ARENITE_ERR_STALE` where the arena has no memory: commit first; `ARENITE_ERR_ARGUMENT` where

@@ -20,3 +20,5 @@ pub mod planner;
 #[cfg(feature = "std")]
 pub mod runtime;
 pub mod units;
+#[cfg(feature = "view")]
+pub mod view;

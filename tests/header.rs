@@ -40,7 +40,7 @@ fn every_declaration_has_a_comment() {
     let lines: Vec<&str> = HEADER.lines().collect();
     for (at, line) in lines.iter().enumerate() {
         let declares =
-            line.starts_with("ARENITE_NODISCARD ") || (line.starts_with("void arenite_") && line.contains('('));
+            line.starts_with("ARENITE_NODISCARD") || (line.starts_with("void arenite_") && line.contains('('));
         if declares {
             assert!(lines[at - 1].trim_end().ends_with("*/"), "include/arenite.h:{}: no comment: {line}", at + 1);
         }
@@ -78,6 +78,36 @@ fn declared() -> BTreeSet<String> {
 fn the_header_declares_exactly_the_exported_functions() {
     assert_eq!(exported(), declared());
     assert!(declared().contains("arenite_abi_version"));
+}
+
+/// No panic may cross the boundary: every export goes through the guard, but for those that only return a constant.
+#[test]
+fn every_export_is_guarded() {
+    const CONSTANT: [&str; 4] =
+        ["arenite_abi_version", "arenite_version_string", "arenite_status_name", "arenite_int_array_data"];
+    for entry in fs::read_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/src/ffi")).unwrap() {
+        let path = entry.unwrap().path();
+        let text = fs::read_to_string(&path).unwrap();
+        for part in text.split("extern \"C\" fn arenite_").skip(1) {
+            let name = format!("arenite_{}", part.split('(').next().unwrap());
+            // The body ends where a brace stands alone at the margin.
+            let body = part.split("\n}").next().unwrap();
+            let guarded = body.contains("guard::call") || body.contains("handle::") || name == "arenite_inject_panic";
+            assert!(guarded || CONSTANT.contains(&name.as_str()), "{}: {name} is not guarded", path.display());
+        }
+    }
+}
+
+/// BR-60: each object says which threads may use it.
+#[test]
+fn br_60_every_object_states_its_thread_rule() {
+    let lines: Vec<&str> = HEADER.lines().collect();
+    for (at, line) in lines.iter().enumerate() {
+        if line.starts_with("typedef struct arenite_") && line.ends_with(';') {
+            let start = lines[..at].iter().rposition(|l| l.starts_with("/**")).unwrap_or(at);
+            assert!(lines[start..at].iter().any(|l| l.contains("Threads:")), "include/arenite.h:{}: {line}", at + 1);
+        }
+    }
 }
 
 #[test]

@@ -16,14 +16,18 @@ foreach(pair IN ITEMS "gcc g++" "clang clang++")
   list(GET pair 1 cxx)
   find_program(ARENITE_TEST_${c} ${c})
   find_program(ARENITE_TEST_${cxx} ${cxx})
-  if(ARENITE_TEST_${c} AND ARENITE_TEST_${cxx})
+  if(ARENITE_TEST_${c})
     list(APPEND compilers ${c})
-    set(cxx_of_${c} ${cxx})
+    set(cxx_of_${c})
+    if(ARENITE_TEST_${cxx})
+      set(cxx_of_${c} ${cxx})
+    endif()
   else()
     message(STATUS "arenite: consumers are not tested with ${c}, which was not found")
   endif()
 endforeach()
 
+# The consumers that build arenite use our cargo directory and find it built; test `rebuild` starts from nothing.
 # BR-54 too: the consumer names only arenite::arenite and gets the system libraries in the right order.
 foreach(way IN ITEMS add_subdirectory FetchContent find_package)
   foreach(kind IN ITEMS static shared)
@@ -34,7 +38,7 @@ foreach(way IN ITEMS add_subdirectory FetchContent find_package)
         add_script_test(${name} consumer.cmake package
           "-DWAY=${way}" "-DKIND=${kind}" "-DGENERATOR=${generator}" "-DC=${c}" "-DCXX=${cxx_of_${c}}"
           "-DSOURCE=${PROJECT_SOURCE_DIR}" "-DPREFIX=${stage}" "-DWORK=${CMAKE_CURRENT_BINARY_DIR}/consumers/${name}"
-          "-DCARGO_DIR=${CMAKE_CURRENT_BINARY_DIR}/consumers/cargo" "-DSONAME=${arenite_soname}"
+          "-DCARGO_DIR=${ARENITE_CARGO_TARGET_DIR}" "-DFEATURES=${ARENITE_FEATURES}" "-DSONAME=${arenite_soname}"
           "-DREADELF=${CMAKE_READELF}" "-DVERSION=${PROJECT_VERSION}")
         if(way STREQUAL "find_package")
           set_tests_properties(${name} PROPERTIES FIXTURES_REQUIRED installed)
@@ -66,3 +70,10 @@ add_script_test(rebuild rebuild.cmake package
 add_script_test(bare bare.cmake package
   "-DCARGO=${ARENITE_CARGO}" "-DCC=${CMAKE_C_COMPILER}" "-DNM=${CMAKE_NM}" "-DSOURCE=${PROJECT_SOURCE_DIR}"
   "-DWORK=${CMAKE_CURRENT_BINARY_DIR}/bare")
+
+add_script_test(readme_example readme.cmake package
+  "-DSOURCE=${PROJECT_SOURCE_DIR}" "-DWORK=${CMAKE_CURRENT_BINARY_DIR}/readme")
+
+# Rust without std.
+add_script_test(no_std no_std.cmake package
+  "-DCARGO=${ARENITE_CARGO}" "-DSOURCE=${PROJECT_SOURCE_DIR}" "-DWORK=${CMAKE_CURRENT_BINARY_DIR}/no_std")

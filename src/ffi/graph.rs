@@ -258,8 +258,10 @@ pub unsafe extern "C" fn arenite_graph_set_inputs(
     tensors: *const i32,
     count: u64,
 ) -> arenite_status_t {
-    // SAFETY: the caller's contracts.
-    unsafe { set_list(graph, tensors, count, Graph::set_inputs) }
+    // SAFETY: the caller's contract on `tensors`.
+    let body = |g: &mut GraphInner| unsafe { set_list(g, tensors, count, Graph::set_inputs) };
+    // SAFETY: the caller's contract on `graph`.
+    unsafe { handle::exclusive(graph, body) }
 }
 
 /// Replaces the graph's outputs.
@@ -273,8 +275,10 @@ pub unsafe extern "C" fn arenite_graph_set_outputs(
     tensors: *const i32,
     count: u64,
 ) -> arenite_status_t {
-    // SAFETY: the caller's contracts.
-    unsafe { set_list(graph, tensors, count, Graph::set_outputs) }
+    // SAFETY: the caller's contract on `tensors`.
+    let body = |g: &mut GraphInner| unsafe { set_list(g, tensors, count, Graph::set_outputs) };
+    // SAFETY: the caller's contract on `graph`.
+    unsafe { handle::exclusive(graph, body) }
 }
 
 /// Replaces the list of tensors that keep their contents between runs, besides those added as variables.
@@ -288,26 +292,24 @@ pub unsafe extern "C" fn arenite_graph_set_variables(
     tensors: *const i32,
     count: u64,
 ) -> arenite_status_t {
-    // SAFETY: the caller's contracts.
-    unsafe { set_list(graph, tensors, count, Graph::set_variables) }
+    // SAFETY: the caller's contract on `tensors`.
+    let body = |g: &mut GraphInner| unsafe { set_list(g, tensors, count, Graph::set_variables) };
+    // SAFETY: the caller's contract on `graph`.
+    unsafe { handle::exclusive(graph, body) }
 }
 
 /// # Safety
-/// `graph` is null or live; `tensors` is readable for `count` numbers.
+/// `tensors` is readable for `count` numbers.
 unsafe fn set_list(
-    graph: *mut arenite_graph_t,
+    g: &mut GraphInner,
     tensors: *const i32,
     count: u64,
     set: fn(&mut Graph, &[i32]),
-) -> arenite_status_t {
-    let body = |g: &mut GraphInner| {
-        // SAFETY: the caller's contract on `tensors`.
-        let list = unsafe { abi::array(tensors, count, "the list of tensors is null") }?;
-        set(&mut g.graphs[0], list);
-        Ok(())
-    };
-    // SAFETY: the caller's contract on `graph`.
-    unsafe { handle::exclusive(graph, body) }
+) -> Result<(), Error> {
+    // SAFETY: the caller's contract on `tensors`.
+    let list = unsafe { abi::array(tensors, count, "the list of tensors is null") }?;
+    set(&mut g.graphs[0], list);
+    Ok(())
 }
 
 /// Changes a tensor's size. Plans made before keep the old size.

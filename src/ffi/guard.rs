@@ -52,6 +52,11 @@ fn stop(_: &core::panic::PanicInfo<'_>) -> ! {
     unsafe { abort() }
 }
 
+// The core library that comes compiled for a hosted target names the unwinder's personality routine, which without std
+// nobody provides and nothing calls. Weak, so that the real one wins where another archive has it.
+#[cfg(all(feature = "bare", not(feature = "std"), not(test), any(target_os = "linux", target_os = "android")))]
+core::arch::global_asm!(".weak rust_eh_personality", "rust_eh_personality:", ".byte 0");
+
 /// Runs the body of an export that has no handle.
 pub(crate) fn call(body: impl FnOnce() -> Result<(), Error>) -> arenite_status_t {
     match run(body) {

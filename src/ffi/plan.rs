@@ -19,7 +19,9 @@ use crate::planner::{check, Plan, Problem};
 use crate::runtime::arena::{Layout, Place, Slot};
 use crate::runtime::source::required_bytes;
 
-/// Offsets for one problem or graph. It never changes: any number of threads may read one plan.
+/// Offsets for one problem or graph.
+///
+/// Threads: it never changes, so any number of threads may read one plan.
 pub struct arenite_plan_t {
     _private: [u8; 0],
 }

@@ -11,6 +11,8 @@ pub mod rows;
 pub mod tables;
 
 #[cfg(feature = "alloc")]
+pub mod explain;
+#[cfg(feature = "alloc")]
 pub mod incremental;
 #[cfg(feature = "alloc")]
 pub mod lower;

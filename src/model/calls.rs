@@ -169,4 +169,15 @@ mod tests {
         assert!(chain(100_000, 1).call_order().unwrap_err().what.contains("nested"));
         assert!(chain(60, 2).call_order().unwrap_err().what.contains("steps"));
     }
+
+    #[test]
+    fn a_call_has_the_effects_of_its_callees() {
+        let mut m = model(&[&[&[1], &[2]], &[&[2]], &[&[]], &[&[]]]);
+        m.subgraphs[2].nodes[0].op = "ASSIGN_VARIABLE".into();
+        m.subgraphs[0].nodes[1].subgraphs = vec![3];
+        let order = m.call_order().unwrap();
+        m.spread_effects(&order);
+        assert_eq!((m.subgraphs[0].nodes[0].effect, m.subgraphs[1].nodes[0].effect), (Effect::Writes, Effect::Writes));
+        assert_eq!(m.subgraphs[0].nodes[1].effect, Effect::None);
+    }
 }

@@ -8,6 +8,7 @@ use super::error::{quoted, Position, ReadError};
 #[derive(Clone, Debug)]
 pub(super) struct Sheet {
     pub header: StringRecord,
+    header_line: u64,
     pub rows: Vec<Row>,
 }
 
@@ -23,7 +24,7 @@ impl Sheet {
         let file = file.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(file);
         let mut reader = csv::ReaderBuilder::new().has_headers(false).flexible(true).from_reader(file);
         let mut record = StringRecord::new();
-        let mut header: Option<StringRecord> = None;
+        let mut header: Option<(StringRecord, u64)> = None;
         let mut rows = Vec::new();
         let mut lines = Lines { file, at: 0, line: 1 };
         loop {
@@ -43,8 +44,8 @@ impl Sheet {
             if record.iter().all(|f| f.trim().is_empty()) {
                 continue;
             }
-            let Some(header) = &header else {
-                header = Some(record.clone());
+            let Some((header, _)) = &header else {
+                header = Some((record.clone(), line));
                 continue;
             };
             if record.len() > header.len() {
@@ -53,9 +54,10 @@ impl Sheet {
             }
             rows.push(Row { line, fields: record.clone() });
         }
-        let header =
-            header.ok_or_else(|| ReadError::new(Position::Whole, "expected a header line, the file is empty"))?;
-        Ok(Sheet { header, rows })
+        let Some((header, header_line)) = header else {
+            return Err(ReadError::new(Position::Whole, "expected a header line, the file is empty"));
+        };
+        Ok(Sheet { header, header_line, rows })
     }
 
     /// The column called one of `names`. Two of them are an error, since either could be meant.
@@ -64,7 +66,7 @@ impl Sheet {
         let mut found = (0..self.header.len()).filter(|&c| is(&self.header[c]));
         match (found.next(), found.next()) {
             (Some(_), Some(second)) => {
-                let at = Position::Line { line: 1, field: second as u32 + 1 };
+                let at = Position::Line { line: self.header_line, field: second as u32 + 1 };
                 Err(ReadError::new(at, format!("a second column of {}", names.join(", "))))
             }
             (first, _) => Ok(first),
@@ -76,7 +78,7 @@ impl Sheet {
         self.column(&[name])?.ok_or_else(|| {
             let header: Vec<_> = self.header.iter().collect();
             let what = format!("expected a column {name:?}, the header is {}", quoted(&header.join(",")));
-            ReadError::new(Position::line(1), what)
+            ReadError::new(Position::line(self.header_line), what)
         })
     }
 

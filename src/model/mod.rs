@@ -3,6 +3,7 @@
 //! A [`Model`] is the owned form of any of them that holds a graph; each of its [`Subgraph`]s is a
 //! [`Tables`](crate::graph::tables::Tables) and goes down to the planner as such. Arbitrary input gives a [`ReadError`]
 //! that says where, in memory bounded by a small multiple of the input's length.
+#![deny(unsafe_code)] // `schema` alone lifts it
 
 mod calls;
 mod classify;

@@ -284,6 +284,7 @@ mod tests {
         let cases = [
             ("", "expected a header line, the file is empty"),
             ("id,lower,upper\n", "line 1: expected a column \"size\", the header is \"id,lower,upper\""),
+            ("\n\nid,lower,upper\n", "line 3: expected a column \"size\", the header is \"id,lower,upper\""),
             ("id,lower,upper,size\n1,2,2,4\n", "line 2, field 3: expected upper above lower 2, got 2"),
             ("id,lower,upper,size\n\n1,x,2,4\n", "line 3, field 2: expected the first time, got \"x\""),
             ("id,lower,upper,size\n1,-1,2,4\n", "line 2, field 2: expected the first time, got \"-1\""),

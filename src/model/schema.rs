@@ -3,6 +3,7 @@
 //! A table type lists its fields once; the verifier and the accessors are both made from that list, so a field is
 //! always read as the type it was verified as. A value of a table type exists only inside a buffer that was verified
 //! from [`root`] down or, for an operator's options, by [`Operator::options`].
+#![allow(unsafe_code)]
 
 use flatbuffers::{
     Follow, ForwardsUOffset, InvalidFlatbuffer, Table, VOffsetT, Vector, Verifiable, Verifier, VerifierOptions,

@@ -111,7 +111,9 @@ impl Model {
     }
 
     pub(crate) fn warn_unknown_dims(&mut self) {
-        let count = self.subgraphs.iter().flat_map(|g| &g.tensors).filter(|t| t.is_unresolved()).count();
+        let tensors = self.subgraphs.iter().flat_map(|g| &g.tensors);
+        // Those without a size at all are not counted as anything.
+        let count = tensors.filter(|t| t.is_unresolved() && t.bytes.is_some()).count();
         if count > 0 {
             warn(&mut self.warnings, || {
                 format!("unknown dimensions count as 1 until they are set; tensors that have some: {count}")

@@ -102,8 +102,10 @@ impl<'a> Line<'a> {
                 .split('x')
                 .map(|d| match d {
                     "?" | "-1" => Ok(-1),
-                    // Parsed as unsigned: no other negative number is a dimension.
-                    _ => self.number::<u32>(field, d, "dimensions joined by x").map(i64::from),
+                    _ => match d.parse::<i64>() {
+                        Ok(n) if n >= 0 => Ok(n),
+                        _ => self.refuse(field, format!("expected dimensions joined by x, got {}", quoted(text))),
+                    },
                 })
                 .collect::<Result<_, _>>()
                 .map(Some),

@@ -3,22 +3,23 @@
 use alloc::vec::Vec;
 use core::ops::ControlFlow;
 
+use super::eject;
 use super::indexed;
-use super::instance::{Instance, Range};
+use super::instance::Instance;
 use super::options::{Options, Progress};
-use super::order;
+use super::order::{self, Order};
 use super::search::{Cell, Outcome, Search};
-use super::valley::{self, ByRank, ByStart};
+use super::stream;
+use super::valley::{self, ByRank, ByStart, Picker};
+use super::window::{self, Index, Repack};
 use super::Strategy;
 use crate::error::Error;
 use crate::planner::bound::lower_bound;
 use crate::planner::conflict::Conflicts;
+use crate::planner::greedy::Rule;
 use crate::planner::plan::{Plan, Stats};
 use crate::planner::problem::Problem;
 use crate::units::{Align, Bytes};
-
-/// Conflicting pairs up to which the greedy rules are compared with (8 bytes of memory a pair).
-const AFFORDABLE_PAIRS: u64 = 16_000_000;
 
 /// The best plan so far and what is known about better ones.
 struct Best {
@@ -34,7 +35,8 @@ struct Best {
 
 impl Best {
     fn offer(&mut self, arena: Bytes, strategy: Strategy, offsets: impl FnOnce() -> Vec<Bytes>) {
-        if arena < self.arena {
+        // An arena of 2^64 - 1 bytes is as large as the mark for none.
+        if arena < self.arena || self.offsets.is_empty() {
             self.arena = arena;
             self.offsets = offsets();
             self.strategy = strategy;
@@ -43,7 +45,7 @@ impl Best {
     }
 
     fn done(&self) -> bool {
-        self.arena <= self.goal
+        self.arena <= self.goal && (self.arena < Bytes::MAX || !self.offsets.is_empty())
     }
 }
 
@@ -62,16 +64,20 @@ pub(super) fn solve(
         arena: Bytes::MAX,
         bound,
         strategy: Strategy::Auto,
-        goal: options.capacity.map_or(rounded, |c| c.max(rounded)),
+        goal: options.capacity.filter(|&c| c >= bound).unwrap_or(rounded),
         stats: Stats::default(),
     };
     let mut compared = false;
     let totals = instance.totals().ok_or(Error::overflow("the sizes alive at one step do not fit 64 bits"))?;
-    if options.rules.heuristics && instance.is_plain() {
+    // With gaps in lifetimes the hulls are planned, which is valid and a start.
+    if options.rules.heuristics && instance.fixed.is_empty() {
         valleys(&instance, &totals, &mut best);
     }
     if !best.done() {
         compared = greedy(problem, &instance, &mut best)?;
+    }
+    if !best.done() && options.rules.heuristics && instance.len() > WINDOWS_FROM {
+        windows(&instance, align, options, &mut best, progress);
     }
     if !best.done() {
         search(&instance, &totals, align, options, &mut best, progress);
@@ -93,7 +99,7 @@ pub(super) fn solve(
     })
 }
 
-/// Tier 0: the skyline heuristic in several orders, forwards and backwards in time.
+/// Tier 0: the skyline heuristic in several orders.
 fn valleys(instance: &Instance, totals: &[u64], best: &mut Best) {
     let (n, sections) = (instance.len(), instance.sections());
     if n == 0 {
@@ -106,51 +112,114 @@ fn valleys(instance: &Instance, totals: &[u64], best: &mut Best) {
         }
     };
     let limit = |best: &Best| if best.arena == Bytes::MAX { u64::MAX } else { best.arena.div_ceil(instance.unit) };
-    let mirrored: Vec<Range> =
-        instance.hull.iter().map(|r| Range { lo: sections as u32 - r.up, up: sections as u32 - r.lo }).collect();
-    for hull in [&instance.hull, &mirrored] {
-        let mut by_start: Vec<u32> = (0..n as u32).collect();
-        by_start.sort_unstable_by_key(|&i| {
-            let h = hull[i as usize];
-            (h.lo, core::cmp::Reverse((instance.raw[i as usize], h.up)), instance.source[i as usize])
-        });
-        let found = valley::run(instance, hull, &mut ByStart::new(by_start, hull, sections), limit(best), u64::MAX);
-        offer(found, best);
-        if best.done() {
-            return;
-        }
-    }
     let peaks = order::peaks(instance, totals);
-    let steps = 64 * n as u64 * u64::from(n.ilog2() + 1);
-    for keys in &order::VALLEY {
-        let sorted = order::sorted(instance, keys, &peaks);
-        for hull in [&instance.hull, &mirrored] {
-            let mut picker = ByRank::new(sorted.clone(), hull, sections);
-            let found = valley::run(instance, hull, &mut picker, limit(best), steps);
+    // Shared by the orders: c n log n, and for small problems what takes some hundred milliseconds at most.
+    let mut steps = (8 * n as u64 * u64::from(n.ilog2() + 1)).max(60_000_000);
+    // The order that wins most often comes first, the one of time second: it has no worst case.
+    for (k, keys) in order::VALLEY.iter().enumerate() {
+        if k == 1 {
+            let mut by_start: Vec<u32> = (0..n as u32).collect();
+            by_start.sort_unstable_by_key(|&i| {
+                let h = instance.hull[i as usize];
+                (h.lo, core::cmp::Reverse((instance.raw[i as usize], h.up)), instance.source[i as usize])
+            });
+            let mut picker = ByStart::new(by_start, &instance.hull, sections);
+            let found = valley::run(instance, &instance.hull, &mut picker, limit(best), u64::MAX);
             offer(found, best);
             if best.done() {
                 return;
             }
         }
+        let sorted = order::sorted(instance, keys, &peaks);
+        let mut picker = ByRank::new(sorted, &instance.hull, sections);
+        let found = valley::run(instance, &instance.hull, &mut picker, limit(best), steps);
+        steps = steps.saturating_sub(picker.steps());
+        offer(found, best);
+        if best.done() {
+            return;
+        }
     }
 }
 
-/// The greedy rules, where they are affordable; one of them in any case if there is no plan yet.
+/// The greedy rules: those that look at pairs where the pairs can be listed, first fit in any case.
 fn greedy(problem: &Problem, instance: &Instance, best: &mut Best) -> Result<bool, Error> {
-    let affordable = Conflicts::count(problem) <= AFFORDABLE_PAIRS;
-    if !affordable && best.arena != Bytes::MAX {
-        return Ok(false);
-    }
+    let affordable = Conflicts::count(problem) <= indexed::LISTED_PAIRS;
     let conflicts = affordable.then(|| Conflicts::of(problem));
     for strategy in [Strategy::GreedyBySize, Strategy::FirstFit, Strategy::TflmGreedy] {
         let rule = strategy.rule().expect("a greedy strategy");
-        let (offsets, arena) = indexed::place(problem, rule, conflicts.as_ref())?;
+        let placed = if affordable {
+            Some(indexed::place(problem, rule, conflicts.as_ref())?)
+        } else if rule == Rule::FirstFit {
+            stream::first_fit(problem)
+        } else {
+            None
+        };
+        let Some((offsets, arena)) = placed else { continue };
         best.offer(arena, strategy, || instance.source.iter().map(|&i| offsets[i as usize]).collect());
-        if best.done() || !affordable {
+        if best.done() {
             break;
         }
     }
+    if best.offsets.is_empty() && instance.len() > 0 {
+        let (offsets, arena) = indexed::place(problem, Rule::FirstFit, None)?;
+        best.offer(arena, Strategy::FirstFit, || instance.source.iter().map(|&i| offsets[i as usize]).collect());
+    }
     Ok(affordable)
+}
+
+/// Buffers above which windows are tried before a search of the whole.
+const WINDOWS_FROM: usize = 700;
+/// Nodes spent on windows at most, whatever the effort: no budget may be a share of it, or more effort could be worse.
+const WINDOW_NODES: u64 = 300_000;
+/// Neighbours that ejection may look at: some ten thousand moves where lifetimes are short.
+const NEIGHBOURS: u64 = 15_000_000;
+
+/// Tier 2: repacking what ends above a target, which is the bound at first, then half way from there to the best plan.
+fn windows(
+    instance: &Instance,
+    align: Align,
+    options: &Options,
+    best: &mut Best,
+    progress: &mut dyn FnMut(&Progress) -> ControlFlow<()>,
+) {
+    let step = align.bytes().max(instance.unit);
+    let most = if searchable(instance) { 30 * instance.len() as u64 } else { WINDOW_NODES };
+    let budget = most.min(WINDOW_NODES).min(options.budget(instance.len()));
+    let index = Index::of(instance);
+    let mut offsets: Vec<u64> = best.offsets.iter().map(|o| o / instance.unit).collect();
+    let mut low = best.goal;
+    let mut neighbours = NEIGHBOURS;
+    // Each step halves what is left; past a thousandth of a percent it is not worth the time.
+    while best.arena > best.goal && best.arena - low >= step.max(best.arena >> 17) {
+        let target = if low == best.goal { low } else { low + (best.arena - low) / 2 / step * step };
+        let (spent, arena, lower) = (best.stats.nodes, best.arena, best.bound);
+        let mut nodes = spent;
+        let mut moved = offsets.clone();
+        if eject::eject(instance, &index, target, &mut moved, &mut neighbours) {
+            let arena = instance.arena(&moved).expect("within the target");
+            offsets = moved;
+            best.offer(arena, options.strategy, || offsets.iter().map(|o| o * instance.unit).collect());
+            continue;
+        }
+        let end =
+            window::repack(instance, &index, options.rules, target, &mut offsets, (&mut nodes, budget), &mut |nodes| {
+                progress(&Progress { nodes, arena_bytes: arena, lower_bound: lower }).is_break()
+            });
+        best.stats.nodes = nodes;
+        if let Some(arena) = instance.arena(&offsets) {
+            best.offer(arena, options.strategy, || offsets.iter().map(|o| o * instance.unit).collect());
+        }
+        match end {
+            Repack::Met => {}
+            Repack::Stuck => low = if low == best.goal { low + 1 } else { target },
+            Repack::Stopped => return,
+        }
+    }
+}
+
+/// Whether the instance is small enough to be searched as a whole.
+fn searchable(instance: &Instance) -> bool {
+    instance.len() <= Search::<i64>::MOST && instance.sections() <= usize::from(u16::MAX)
 }
 
 /// Tier 1: the exact search, in numbers as narrow as the arena allows.
@@ -162,7 +231,7 @@ fn search(
     best: &mut Best,
     progress: &mut dyn FnMut(&Progress) -> ControlFlow<()>,
 ) {
-    if instance.len() > Search::<i64>::MOST || instance.sections() > usize::from(u16::MAX) {
+    if !searchable(instance) {
         return;
     }
     let most = best.arena.div_ceil(instance.unit);
@@ -194,39 +263,65 @@ fn rounds<V: Cell>(
     let n = instance.len() as u64;
     let step = align.bytes().max(instance.unit);
     let mut search = Search::<V>::new(instance, totals, options.rules);
-    let effort = options.budget();
+    let effort = options.budget(instance.len());
     let mut share = 8 * n;
-    loop {
+    // How far below the best plan to aim where the bound is out of reach: half way at first, and half of that whenever no
+    // order gets there.
+    let mut stride = 0;
+    for round in 0u32.. {
         share += share * 2 / 5;
-        for order in &order::SEARCH {
-            if best.done() {
-                return;
-            }
-            let target = best.bound.next_multiple_of(step);
-            let target = options.capacity.map_or(target, |c| c.max(best.bound));
-            let spent = best.stats.nodes;
-            let (arena, lower) = (best.arena, best.bound);
-            let outcome = search.run(order, target, share.min(effort - spent), &mut |nodes| {
-                progress(&Progress { nodes: spent + nodes, arena_bytes: arena, lower_bound: lower }).is_break()
-            });
-            best.stats.nodes += search.nodes();
-            match outcome {
-                Outcome::Found => {
-                    let offsets = search.offsets();
-                    let arena = instance.arena(&offsets).expect("within the target");
-                    best.offer(arena, options.strategy, || offsets.iter().map(|o| o * instance.unit).collect());
-                }
-                Outcome::Infeasible => {
-                    best.bound = attainable(instance, target);
-                    best.stats.nodes_to_proof = best.stats.nodes;
-                    best.goal = best.goal.max(best.bound.next_multiple_of(step));
-                    if options.capacity.is_some() {
-                        return;
+        // Three rounds in four disturb the orders: what they have in common may be what is wrong.
+        let noise = if round % 4 != 0 { round } else { 0 };
+        for low in [true, false] {
+            let mut fell = false;
+            let chosen = |k: usize| options.rules.order.is_none_or(|o| usize::from(o) == k);
+            for (_, order) in order::SEARCH.iter().enumerate().filter(|o| chosen(o.0)) {
+                let order = &Order { noise, ..*order };
+                let bottom = best.bound.next_multiple_of(step);
+                let target = match options.capacity {
+                    Some(capacity) => capacity.max(best.bound),
+                    None if low => bottom,
+                    None => {
+                        let top = (best.arena - 1) / step * step;
+                        let room = top.saturating_sub(bottom);
+                        stride = if stride == 0 { room / 2 / step * step } else { stride.min(room) };
+                        top - stride
                     }
+                };
+                let spent = best.stats.nodes;
+                let (arena, lower) = (best.arena, best.bound);
+                let outcome = search.run(order, target, share.min(effort.saturating_sub(spent)), &mut |nodes| {
+                    progress(&Progress { nodes: spent + nodes, arena_bytes: arena, lower_bound: lower }).is_break()
+                });
+                best.stats.nodes += search.nodes();
+                match outcome {
+                    Outcome::Found => {
+                        let offsets = search.offsets();
+                        let arena = instance.arena(&offsets).expect("within the target");
+                        best.offer(arena, options.strategy, || offsets.iter().map(|o| o * instance.unit).collect());
+                        fell = true;
+                    }
+                    Outcome::Infeasible => {
+                        best.bound = attainable(instance, target);
+                        best.stats.nodes_to_proof = best.stats.nodes;
+                        best.goal = best.goal.max(best.bound.next_multiple_of(step));
+                        if options.capacity.is_some() {
+                            return;
+                        }
+                    }
+                    Outcome::Stopped => return,
+                    Outcome::Budget if best.stats.nodes >= effort => return,
+                    Outcome::Budget => {}
                 }
-                Outcome::Stopped => return,
-                Outcome::Budget if best.stats.nodes >= effort => return,
-                Outcome::Budget => {}
+                if best.done() {
+                    return;
+                }
+            }
+            if options.capacity.is_some() {
+                break;
+            }
+            if !low && !fell {
+                stride = stride / 2 / step * step;
             }
         }
     }

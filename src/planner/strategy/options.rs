@@ -19,7 +19,7 @@ pub struct Options {
     pub rules: Rules,
 }
 
-/// Nodes that `auto` spends where nothing else is asked for: of the order of a second.
+/// Nodes that `auto` spends at most where nothing else is asked for: of the order of a second, see [`Options::budget`].
 pub const AUTO_EFFORT: u64 = 1_500_000;
 
 impl Options {
@@ -28,9 +28,10 @@ impl Options {
         Options { strategy, ..Options::default() }
     }
 
-    /// The nodes these options allow.
-    pub(crate) fn budget(&self) -> u64 {
-        self.effort.unwrap_or(if self.strategy == Strategy::Exact { u64::MAX } else { AUTO_EFFORT })
+    /// The nodes these options allow for `buffers` buffers, a node's cost being proportional to their number.
+    pub(crate) fn budget(&self, buffers: usize) -> u64 {
+        let auto = AUTO_EFFORT.min(AUTO_EFFORT * 256 / buffers.max(1) as u64);
+        self.effort.unwrap_or(if self.strategy == Strategy::Exact { u64::MAX } else { auto })
     }
 }
 
@@ -47,6 +48,8 @@ pub struct Rules {
     pub release: bool,
     /// Whether to try the heuristics before search.
     pub heuristics: bool,
+    /// Search in this order only.
+    pub order: Option<u8>,
 }
 
 impl Default for Rules {
@@ -60,6 +63,7 @@ impl Default for Rules {
             split: true,
             release: true,
             heuristics: true,
+            order: None,
         }
     }
 }

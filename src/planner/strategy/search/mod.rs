@@ -77,6 +77,8 @@ pub(crate) struct Search<'a, V> {
     rules: Rules,
     shape: Shape<V>,
     peaks: Vec<u64>,
+    /// The same over what is left of a part.
+    peaks_left: Vec<u64>,
     /// Highest offset of each buffer within the capacity.
     cap: Vec<V>,
     offsets: Vec<V>,
@@ -111,6 +113,7 @@ impl<'a, V: Cell> Search<'a, V> {
             rules,
             shape: Shape::of(instance),
             peaks: order::peaks(instance, totals),
+            peaks_left: alloc::vec![0; n],
             cap: alloc::vec![V::ZERO; n],
             offsets: alloc::vec![V::ZERO; n],
             items: Vec::new(),
@@ -152,7 +155,7 @@ impl<'a, V: Cell> Search<'a, V> {
             }
         }
         let limit = V::of(capacity.div_ceil(self.instance.unit));
-        let sorted = order::sorted(self.instance, &order.keys, &self.peaks);
+        let sorted = order::sorted(self.instance, order, &self.peaks);
         for (rank, &i) in sorted.iter().enumerate() {
             self.tie[i as usize] = rank as u16;
         }
@@ -403,14 +406,15 @@ impl<'a, V: Cell> Search<'a, V> {
             next = b.least + V::ONE;
         }
         let next = self.shape.lift(&b, next);
-        if next > self.cap[b.id as usize] {
+        let cap = self.cap[b.id as usize];
+        if next > cap {
             return false;
         }
         items[0].least = next;
         items[0].flags = items[0].flags & !BLOCKED | RAISED;
         if self.rules.twins {
             for o in &mut items[1..] {
-                if o.least == b.least && self.shape.twins(o, &b) {
+                if o.least == b.least && self.shape.twins(o, &b) && self.cap[usize::from(o.id)] == cap {
                     o.least = next;
                     o.flags = o.flags & !BLOCKED | RAISED;
                 }
@@ -490,11 +494,11 @@ impl<'a, V: Cell> Search<'a, V> {
             let most = |r: &super::instance::Range| {
                 self.totals[r.lo as usize - lo..r.up as usize - lo].iter().copied().max().unwrap_or(0)
             };
-            self.peaks[usize::from(i.id)] = ranges(i.id).iter().map(most).max().unwrap_or(0);
+            self.peaks_left[usize::from(i.id)] = ranges(i.id).iter().map(most).max().unwrap_or(0);
         }
         let key = |i: &Item<V>| {
             let id = usize::from(i.id);
-            order.keys.map(|k| !order::value(self.instance, k, id, self.peaks[id]))
+            order.key(self.instance, id, self.peaks_left[id])
         };
         items.sort_by_cached_key(|i| (key(i), self.tie[usize::from(i.id)]));
         for (rank, i) in items.iter_mut().enumerate() {

@@ -1,0 +1,195 @@
+//! `arenite plan`: where every tensor goes, and what that takes.
+
+use std::process::ExitCode;
+
+use arenite::graph::liveness::Policy;
+use arenite::model::OffsetColumn;
+use arenite::planner::Strategy;
+use arenite::units::{Align, Bytes};
+use arenite::view::{svg, text, TextOptions};
+use clap::builder::PossibleValuesParser;
+use clap::builder::TypedValueParser;
+
+use super::input::{read, Input};
+use super::output::{complain, to_file, to_stdout, Done, Failure, FAILED};
+use super::planned::Planned;
+use super::{csv_out, json};
+
+const AFTER: &str = "Examples:
+  arenite plan                                        the built-in MobileNetV2-224
+  arenite plan model.tflite --json                    one JSON object
+  arenite plan model.tflite --set input=4,224,224,3   a batch of 4 where the file leaves it open
+  arenite plan model.tflite --pin logits=end          keep one tensor readable after the run
+  arenite plan problem.csv --csv solved.csv           the input's columns with offsets filled in
+  arenite plan model.tflite --capacity 64KiB          exit 1 if it does not fit
+
+INPUT is told by its content: a .tflite file, a graph table (tgt 1), or a problem CSV with the columns
+id,lower,upper,size (lifetimes half-open) and optionally alignment, offset (fixed), gaps (lo-hi), name, root.";
+
+/// Plan a model's or a problem's memory: lifetimes, offsets, arena size and how good it is
+#[derive(clap::Args)]
+#[command(after_help = AFTER)]
+pub struct Args {
+    /// File to plan, `-` for standard input; without one the built-in MobileNetV2-224
+    pub input: Option<String>,
+    /// How to place
+    #[arg(long, default_value = "auto", value_parser = strategies())]
+    pub strategy: Strategy,
+    /// Whose rules for lifetimes of inputs, outputs and unread tensors (models; default safe)
+    #[arg(long, value_parser = policies())]
+    pub policy: Option<Policy>,
+    /// Alignment of every buffer, a power of two up to 65536 (default 128 for models, 1 for a CSV)
+    #[arg(long, value_name = "N", value_parser = align)]
+    pub align: Option<Align>,
+    /// Plan one subgraph on its own, without those it calls
+    #[arg(long, value_name = "K")]
+    pub subgraph: Option<u32>,
+    /// An input's bytes are free after its last reader
+    #[arg(long)]
+    pub reuse_inputs: bool,
+    /// Nothing is ever released: every tensor stays readable
+    #[arg(long)]
+    pub keep_all: bool,
+    /// Keep a tensor (index or name, `K:` before it for an entry other than the first) until a step, or to the `end`
+    #[arg(long, value_name = "TENSOR=STEP")]
+    pub pin: Vec<String>,
+    /// Let operators write over an input that dies there (default for models)
+    #[arg(long, overrides_with = "no_in_place")]
+    pub in_place: bool,
+    /// Give every tensor bytes of its own while it is alive
+    #[arg(long, overrides_with = "in_place")]
+    pub no_in_place: bool,
+    /// Fail with exit status 1 where the arena is larger than this
+    #[arg(long, value_name = "BYTES", value_parser = size)]
+    pub capacity: Option<Bytes>,
+    /// Search nodes to spend at most
+    #[arg(long, value_name = "N")]
+    pub effort: Option<u64>,
+    /// Stop searching after so many milliseconds; the result may then differ from run to run
+    #[arg(long, value_name = "MS")]
+    pub deadline: Option<u64>,
+    /// Set a tensor's or signature input's shape where the file leaves dimensions open, for instance x=1,224,224,3
+    #[arg(long, value_name = "NAME=SHAPE")]
+    pub set: Vec<String>,
+    /// Kernel scratch of a node (index, `K:` before it for a subgraph other than the first), alive at that node only
+    #[arg(long, value_name = "NODE=BYTES")]
+    pub scratch: Vec<String>,
+    /// Write the plan as CSV, `-` for standard output
+    #[arg(long, value_name = "FILE")]
+    pub csv: Option<String>,
+    /// Write a memory map as SVG
+    #[arg(long, value_name = "FILE")]
+    pub svg: Option<String>,
+    /// List every tensor, and every entry of a model with several
+    #[arg(long)]
+    pub all: bool,
+    /// Print one JSON object
+    #[arg(long)]
+    pub json: bool,
+}
+
+fn strategies() -> impl TypedValueParser<Value = Strategy> {
+    PossibleValuesParser::new(Strategy::ALL.map(Strategy::name))
+        .map(|name| Strategy::from_name(&name).unwrap_or_default())
+}
+
+/// Names of policies.
+pub fn policies() -> impl TypedValueParser<Value = Policy> {
+    const ALL: [Policy; 3] = [Policy::Safe, Policy::Tflite, Policy::Tflm];
+    PossibleValuesParser::new(ALL.map(Policy::name))
+        .map(|name| ALL.into_iter().find(|p| p.name() == name).unwrap_or_default())
+}
+
+/// An alignment.
+pub fn align(text: &str) -> Result<Align, String> {
+    let bytes: u64 = text.parse().map_err(|_| "expected a power of two between 1 and 65536".to_string())?;
+    Align::new(bytes).map_err(|e| e.to_string())
+}
+
+/// A number of bytes, with an optional unit of 1024.
+pub fn size(text: &str) -> Result<Bytes, String> {
+    let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
+    let unit = match text[digits.len()..].to_ascii_lowercase().as_str() {
+        "" | "b" => 1,
+        "k" | "kib" => 1 << 10,
+        "m" | "mib" => 1 << 20,
+        "g" | "gib" => 1 << 30,
+        _ => return Err("expected a number of bytes, for instance 4096, 64KiB or 2MiB".into()),
+    };
+    let number: u64 = digits.parse().map_err(|_| "expected a number of bytes, for instance 4096, 64KiB or 2MiB")?;
+    number.checked_mul(unit).ok_or("this many bytes do not fit 64 bits".into())
+}
+
+/// Runs the command.
+pub fn run(args: &Args) -> Done<ExitCode> {
+    let streams = [args.json, args.csv.as_deref() == Some("-"), args.svg.as_deref() == Some("-")];
+    if streams.iter().filter(|&&s| s).count() > 1 {
+        return Err(Failure("of --json, --csv - and --svg - only one can write to standard output".into()));
+    }
+    let input = read(args.input.as_deref(), OffsetColumn::Fixed, args.align)?;
+    let planned = match &input {
+        Input::Model(model) => Planned::model(args, model)?,
+        Input::Problem(file) => {
+            models_only(args)?;
+            Planned::problem(args, file)?
+        }
+    };
+    if let Some(path) = &args.csv {
+        match &input {
+            Input::Problem(file) => {
+                let offsets: Vec<_> = planned.reports.iter().flat_map(|r| &r.rows).map(|r| r.offset).collect();
+                to_file(path, |w| w.write_all(file.with_offsets(&offsets).as_bytes()))?;
+            }
+            Input::Model(_) => to_file(path, |w| csv_out::model(w, &planned))?,
+        }
+    }
+    if let Some(path) = &args.svg {
+        let largest = planned.overview().largest();
+        if let Some(report) = planned.reports.get(largest) {
+            to_file(path, |w| svg(w, report))?;
+        }
+    }
+    if args.json {
+        to_stdout(|w| json::write(w, &planned))?;
+    } else if !streams.contains(&true) {
+        to_stdout(|w| text(w, &planned.overview(), TextOptions { all: args.all, width: 100 }))?;
+    }
+    exceeded(args, &planned)
+}
+
+fn exceeded(args: &Args, planned: &Planned) -> Done<ExitCode> {
+    let (arena, all) = (planned.overview().arena_bytes(), planned.overview());
+    match args.capacity {
+        Some(capacity) if arena > capacity => {
+            let report = &planned.reports[all.largest()];
+            let sure = if all.lower_bound() > capacity { ", and no plan does with less than the bound" } else { "" };
+            complain(&format!(
+                "capacity exceeded: the arena needs {arena} bytes, {capacity} are available, {} are missing{sure}; most \
+                 bytes ({}) are alive at step {}",
+                arena - capacity,
+                report.peak.1,
+                report.moment(report.peak.0)
+            ));
+            Ok(ExitCode::from(FAILED))
+        }
+        _ => Ok(ExitCode::SUCCESS),
+    }
+}
+
+/// Options that would be without effect on a bare problem are refused rather than ignored.
+fn models_only(args: &Args) -> Done<()> {
+    let given = [
+        ("--policy", args.policy.is_some()),
+        ("--subgraph", args.subgraph.is_some()),
+        ("--reuse-inputs", args.reuse_inputs),
+        ("--keep-all", args.keep_all),
+        ("--pin", !args.pin.is_empty()),
+        ("--set", !args.set.is_empty()),
+        ("--scratch", !args.scratch.is_empty()),
+        ("--in-place", args.in_place),
+    ];
+    match given.iter().find(|g| g.1) {
+        Some((name, _)) => Err(Failure::about(name, "needs a model, the input is a problem CSV")),
+        None => Ok(()),
+    }
+}

@@ -1,0 +1,296 @@
+//! The work of `plan`: options applied to an input, every entry lowered and placed.
+
+use std::path::Path;
+use std::time::Instant;
+
+use arenite::error::{Error, Subject};
+use arenite::graph::liveness::Options;
+use arenite::graph::lower::{lower, persistent, Lowered};
+use arenite::model::{Flags, Model, ProblemFile};
+use arenite::planner::strategy::plan_with;
+use arenite::planner::{Options as PlanOptions, Plan, Problem};
+use arenite::units::{round_up, Align, Bytes};
+use arenite::view::{Names, Overview, Report};
+
+use super::adjust::{entries, pins, scratch, set_shape, with_end};
+use super::output::{Done, Failure};
+use super::plan::Args;
+use super::progress::Watch;
+
+/// Unresolved tensors named in the warning.
+const NAMED: usize = 6;
+
+/// The outcome.
+pub struct Planned {
+    /// What was planned.
+    pub title: String,
+    /// One report per entry.
+    pub reports: Vec<Report>,
+    /// The subgraph of each report; empty for a bare problem.
+    pub entries: Vec<u32>,
+    /// Nanoseconds spent placing.
+    pub plan_ns: u64,
+    persistent_bytes: Bytes,
+    resource_bytes: Bytes,
+    constant_bytes: Bytes,
+    scratch_bytes: Option<Bytes>,
+    alignment: Bytes,
+    in_place: bool,
+    strategy: &'static str,
+    warnings: Vec<String>,
+}
+
+struct ModelNames<'a>(&'a Model);
+
+impl Names for ModelNames<'_> {
+    fn tensor(&self, subgraph: usize, tensor: usize) -> &str {
+        &self.0.subgraphs[subgraph].tensors[tensor].name
+    }
+
+    fn op(&self, subgraph: usize, node: usize) -> &str {
+        &self.0.subgraphs[subgraph].nodes[node].op
+    }
+}
+
+impl Planned {
+    /// Plans a bare problem.
+    pub fn problem(args: &Args, input: &ProblemFile) -> Done<Planned> {
+        let title = title(args, "problem");
+        let mut watch = Watch::new(args.deadline);
+        let begin = Instant::now();
+        let refuse = |e: Error| {
+            let row = |s: Subject| match s {
+                Subject::Buffer(i) => {
+                    input.ids.get(i as usize).map(|id| format!(" ({s} is id {id:?}, line {})", input.line(i as usize)))
+                }
+                _ => None,
+            };
+            let (a, b) = (row(e.subject).unwrap_or_default(), row(e.other).unwrap_or_default());
+            Failure::about(file(args), format!("{e}{a}{b}"))
+        };
+        let plan = place(args, &title, &input.problem, &mut watch).map_err(refuse)?;
+        let plan_ns = nanos(begin);
+        let label = |i: usize| (input.ids[i].clone(), input.names[i].clone());
+        let time = |s: u32| (input.time(s), input.time(s.saturating_add(1)).saturating_sub(1));
+        let report = Report::of_problem(title.clone(), &input.problem, &plan, &label, &time).map_err(refuse)?;
+        let asked = args.align.unwrap_or(Align::ONE);
+        Ok(Planned {
+            title,
+            alignment: asked.max(plan.align).bytes(),
+            reports: vec![report],
+            entries: Vec::new(),
+            plan_ns,
+            persistent_bytes: 0,
+            resource_bytes: 0,
+            constant_bytes: 0,
+            scratch_bytes: None,
+            in_place: input.problem.has_aliases(),
+            strategy: args.strategy.name(),
+            warnings: expired(&watch),
+        })
+    }
+
+    /// Plans a model: each entry on its own.
+    pub fn model(args: &Args, model: &Model) -> Done<Planned> {
+        let mut model = model.clone();
+        let title = title(args, &model.name);
+        let about = |e: Error, model: &Model| Failure::about(file(args), named(model, e));
+        for set in &args.set {
+            set_shape(&mut model, set)?;
+        }
+        let scratch = scratch(&mut model, args)?;
+        let entries = entries(&mut model, args.subgraph)?;
+        let options = Options {
+            policy: args.policy.unwrap_or_default(),
+            in_place: !args.no_in_place,
+            align: args.align.unwrap_or_default(),
+            reuse_inputs: args.reuse_inputs,
+            keep_all: args.keep_all,
+        };
+        let pins = pins(args, &model, &entries)?;
+        let mut watch = Watch::new(args.deadline);
+        let mut plan_ns = 0;
+        let mut done: Vec<(Lowered, Plan)> = Vec::new();
+        for (&entry, pins) in entries.iter().zip(&pins) {
+            let lowered = lower(&model.subgraphs, entry, &options, &with_end(&model, entry, pins, args)?)
+                .map_err(|e| about(e, &model))?;
+            let begin = Instant::now();
+            let plan = place(args, &title, &lowered.problem, &mut watch).map_err(|e| about(e, &model))?;
+            plan_ns += nanos(begin);
+            done.push((lowered, plan));
+        }
+        let lives: Vec<_> = done.iter().map(|(l, _)| &l.lives).collect();
+        let kept = persistent(&model.subgraphs, options.align, &lives).map_err(|e| about(e, &model))?;
+        let mut reports = Vec::new();
+        for (&entry, (lowered, plan)) in entries.iter().zip(&done) {
+            let name = entry_title(&model, entry, entries.len() > 1, &title);
+            let names = ModelNames(&model);
+            let report = Report::of_graph(name, &model.subgraphs, entry, (lowered, plan), &kept, &names)
+                .map_err(|e| about(e, &model))?;
+            reports.push(report);
+        }
+        let (resources, mut warnings) = (resources(&model, &reports), warnings(&model, &reports));
+        let mut persistent_bytes = kept.bytes;
+        for bytes in resources {
+            // Their state outlives a run like a variable's, so it follows those in the persistent arena.
+            persistent_bytes = round_up(persistent_bytes, options.align)
+                .and_then(|at| arenite::units::add(at, bytes))
+                .map_err(|e| about(e, &model))?;
+        }
+        warnings.extend(expired(&watch));
+        Ok(Planned {
+            constant_bytes: args.subgraph.map_or(model.constant_bytes, |k| model.subgraphs[k as usize].constant_bytes),
+            title,
+            reports,
+            entries: entries.iter().map(|&k| k as u32).collect(),
+            plan_ns,
+            persistent_bytes,
+            resource_bytes: persistent_bytes - kept.bytes,
+            scratch_bytes: scratch,
+            alignment: options.align.bytes(),
+            in_place: options.in_place && !options.keep_all,
+            strategy: args.strategy.name(),
+            warnings,
+        })
+    }
+
+    /// What there is to say about all entries together.
+    pub fn overview(&self) -> Overview<'_> {
+        Overview {
+            title: &self.title,
+            entries: &self.reports,
+            persistent_bytes: self.persistent_bytes,
+            resource_bytes: self.resource_bytes,
+            constant_bytes: self.constant_bytes,
+            scratch_bytes: self.scratch_bytes,
+            alignment: self.alignment,
+            in_place: self.in_place,
+            strategy: self.strategy,
+            warnings: &self.warnings,
+        }
+    }
+}
+
+fn title(args: &Args, otherwise: &str) -> String {
+    match args.input.as_deref() {
+        None => format!("built-in {otherwise}"),
+        Some("-") => "standard input".into(),
+        Some(path) => Path::new(path).file_name().map_or(path.into(), |n| n.to_string_lossy().into_owned()),
+    }
+}
+
+/// The input as messages show it.
+pub fn file(args: &Args) -> &str {
+    args.input.as_deref().map_or("the built-in network", super::input::shown)
+}
+
+fn nanos(begin: Instant) -> u64 {
+    u64::try_from(begin.elapsed().as_nanos()).unwrap_or(u64::MAX)
+}
+
+fn place(args: &Args, title: &str, problem: &Problem, watch: &mut Watch) -> Result<Plan, Error> {
+    let options = PlanOptions { effort: args.effort, ..PlanOptions::of(args.strategy) };
+    let mut tick = |p: &_| watch.tick(title, p);
+    let plan = plan_with(problem, &options, &mut tick)?;
+    match args.capacity {
+        // Whether so many bytes suffice is an easier question than which is the least: ask it where it is open.
+        Some(capacity) if plan.arena_bytes > capacity && plan.lower_bound <= capacity => {
+            let again = plan_with(problem, &PlanOptions { capacity: Some(capacity), ..options }, &mut tick)?;
+            Ok(if again.arena_bytes < plan.arena_bytes { again } else { plan })
+        }
+        _ => Ok(plan),
+    }
+}
+
+/// The message of an error with the names of the tensors it is about.
+pub fn named(model: &Model, e: Error) -> String {
+    let graph = match (e.subject, e.other) {
+        (Subject::Subgraph(k), _) | (_, Subject::Subgraph(k)) => k as usize,
+        _ => 0,
+    };
+    let name = match e.subject {
+        Subject::Tensor(t) => model.subgraphs.get(graph).and_then(|g| g.tensors.get(t as usize)),
+        _ => None,
+    };
+    match name {
+        Some(tensor) => format!("{e} (tensor {:?})", tensor.name),
+        None => e.to_string(),
+    }
+}
+
+fn expired(watch: &Watch) -> Vec<String> {
+    let text = "the deadline ended the search; another run may find another plan";
+    watch.expired.then(|| text.to_string()).into_iter().collect()
+}
+
+fn entry_title(model: &Model, entry: usize, several: bool, title: &str) -> String {
+    if !several {
+        return title.to_string();
+    }
+    let keys: Vec<_> = model.signatures.iter().filter(|s| s.subgraph as usize == entry).map(|s| &*s.key).collect();
+    let name = &model.subgraphs[entry].name;
+    let signature = if keys.is_empty() { String::new() } else { format!(" (signature {})", keys.join(", ")) };
+    format!("subgraph {entry} {name:?}{signature}")
+}
+
+/// The sizes of the resource variables that the planned subgraphs use.
+fn resources(model: &Model, reports: &[Report]) -> Vec<Bytes> {
+    let mut used = vec![false; model.resources.len()];
+    for k in planned_subgraphs(reports) {
+        for r in model.subgraphs[k].nodes.iter().filter_map(|n| n.resource) {
+            if let Some(u) = used.get_mut(r as usize) {
+                *u = true;
+            }
+        }
+    }
+    model.resources.iter().zip(used).filter(|r| r.1).filter_map(|r| r.0.bytes).collect()
+}
+
+fn planned_subgraphs(reports: &[Report]) -> Vec<usize> {
+    let mut list: Vec<_> =
+        reports.iter().flat_map(|r| &r.rows).filter_map(|r| r.subgraph.map(|k| k as usize)).collect();
+    list.dedup();
+    list.sort_unstable();
+    list.dedup();
+    list
+}
+
+fn warnings(model: &Model, reports: &[Report]) -> Vec<String> {
+    // The reader's own note on unknown dimensions was made before any was set.
+    let mut out: Vec<String> = model.warnings.iter().filter(|w| !w.contains("unknown dimensions")).cloned().collect();
+    let planned = planned_subgraphs(reports);
+    let open: Vec<_> = model.unresolved().into_iter().filter(|u| planned.binary_search(&u.subgraph).is_ok()).collect();
+    if !open.is_empty() {
+        let mut names: Vec<String> = open.iter().take(NAMED).map(|u| format!("{:?}", u.name)).collect();
+        if open.len() > NAMED {
+            names.push(format!("and {} more", open.len() - NAMED));
+        }
+        out.push(format!(
+            "{} tensors have unknown dimensions, which count as 1 until --set gives their shape: {}",
+            open.len(),
+            names.join(", ")
+        ));
+    }
+    let tensors = || planned.iter().flat_map(|&k| &model.subgraphs[k].tensors);
+    let dynamic = tensors().filter(|t| t.flags.has(Flags::DYNAMIC) && t.bytes.is_some()).count();
+    if dynamic > 0 {
+        out.push(format!(
+            "{dynamic} tensors are dynamic at run time, where TFLite gives them memory outside the arena; here they are \
+             planned with the size of one run"
+        ));
+    }
+    let unsized_ = reports.iter().flat_map(|r| &r.rows).filter(|r| r.size.is_none() && !r.spans.is_empty()).count();
+    if unsized_ > 0 {
+        out.push(format!("{unsized_} tensors have no known size and are not counted"));
+    }
+    let resources = model.resources.iter().filter(|r| r.bytes.is_none()).count();
+    if resources > 0 {
+        out.push(format!("{resources} resource variables have no known size and are not counted as persistent"));
+    }
+    // A graph table has the nodes of resource variables but not their names, so it does not tell how many there are.
+    let mut nodes = planned.iter().flat_map(|&k| &model.subgraphs[k].nodes);
+    if nodes.any(|n| &*n.op == "VAR_HANDLE" && n.resource.is_none()) {
+        out.push("resource variables are not named in this file and are not counted as persistent".into());
+    }
+    out
+}
