@@ -273,7 +273,10 @@ typedef struct arenite_graph_t arenite_graph_t;
  */
 typedef struct arenite_incremental_t arenite_incremental_t;
 
-/** Instances of one plan: constants shared, persistent memory each, reusable arenas lent to those that run. Any thread. */
+/**
+ * Instances of one plan: constants shared, persistent memory each, reusable arenas lent to those that run.
+ * Threads: any.
+ */
 typedef struct arenite_instances_t arenite_instances_t;
 
 /**

@@ -14,7 +14,8 @@ use super::status::{arenite_failure_t, arenite_status_t};
 use crate::error::{Error, Kind};
 use crate::runtime::instances::{Instances, InstancesConfig, Run};
 
-/// Instances of one plan: constants shared, persistent memory each, reusable arenas lent to those that run. Any thread.
+/// Instances of one plan: constants shared, persistent memory each, reusable arenas lent to those that run.
+/// Threads: any.
 pub struct arenite_instances_t {
     _private: [u8; 0],
 }
