@@ -338,8 +338,10 @@ fn layout() -> ArenaLayout {
 fn touch(found: Option<(std::ptr::NonNull<u8>, usize)>) {
     let Some((data, bytes)) = found else { return };
     for at in (0..bytes).step_by(4096) {
-        // SAFETY: `at` lies in the tensor, which this thread alone uses.
-        unsafe { data.as_ptr().add(at).write_volatile(1) };
+        // SAFETY: `at` lies in the tensor.
+        let byte = unsafe { data.as_ptr().add(at) };
+        // SAFETY: as above, and this thread alone uses the tensor.
+        unsafe { byte.write_volatile(1) };
     }
 }
 

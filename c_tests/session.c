@@ -297,6 +297,27 @@ static void figures(void) {
     arenite_session_destroy(s);
 }
 
+/* Subgraphs that run in parallel: a session each. */
+static void a_subgraph_has_a_session_of_its_own(void) {
+    static const uint64_t small[] = {64, 64};
+    arenite_graph_t *graph = chain(SIZES, 4), *other = chain(small, 2);
+    arenite_session_options_t o = options();
+    arenite_session_t *s = NULL;
+    void *data = NULL;
+    CHECK_OK(arenite_graph_attach(graph, other, &o.entry));
+    CHECK_EQ(o.entry, 1);
+    CHECK_OK(arenite_session_create(graph, &o, &s, NULL));
+    CHECK_OK(arenite_session_ensure_allocated(s, 1, 1, &data, NULL));
+    CHECK(data != NULL && at(s, 1) == NULL);
+    CHECK_EQ(stats(s).planned_bytes, 128 + 64);
+    arenite_session_destroy(s);
+    s = NULL;
+    o.entry = 2;
+    CHECK_STATUS(arenite_session_create(graph, &o, &s, NULL), ARENITE_ERR_ARGUMENT);
+    arenite_graph_destroy(graph);
+    arenite_graph_destroy(other);
+}
+
 int main(void) {
     RUN(resizing_is_lazy);
     RUN(memory_grows_exactly_and_shrinks);
@@ -307,5 +328,6 @@ int main(void) {
     RUN(scratch_is_planned_by_node);
     RUN(an_overrun_names_the_node);
     RUN(figures);
+    RUN(a_subgraph_has_a_session_of_its_own);
     return DONE();
 }

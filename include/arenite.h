@@ -707,8 +707,11 @@ typedef struct arenite_session_options_t {
     uint32_t shrink_percent;
     /** Alignment of inputs and outputs of their own; 0 for 128. */
     uint32_t io_alignment;
-    /** 0. */
-    uint32_t reserved;
+    /**
+     * The subgraph that is run, with everything it calls; 0 for the graph itself. Subgraphs that run in parallel have a session
+     * each.
+     */
+    uint32_t entry;
     /** For the reusable arena. */
     struct arenite_source_t main;
     /** For the persistent arena. */

@@ -516,3 +516,47 @@ fn models_in_a_row_hand_a_tensor_on() {
     s.resize(TensorId::new(3, 0), 300).unwrap();
     assert_eq!(s.commit().unwrap_err().subject, Subject::Tensor(0));
 }
+
+#[test]
+fn br_26_a_buffer_of_any_size_is_enough_or_refused_by_the_byte() {
+    let needed = {
+        let mut s = session(chain(&[100, 256, 100]), SessionConfig::default());
+        s.commit().unwrap();
+        s.stats().planned_bytes as usize
+    };
+    let b = block(needed + 512);
+    let mut missing = None;
+    for bytes in 0..needed + 256 {
+        let main = Source::Buffer { base: b.base(), bytes };
+        let mut s = session(chain(&[100, 256, 100]), SessionConfig { main, ..SessionConfig::default() });
+        match s.commit() {
+            Ok(()) => assert!(bytes >= needed, "{bytes}"),
+            Err(e) => {
+                assert!(e.kind == Kind::Capacity && bytes < needed);
+                let now = e.needed.unwrap() - e.available.unwrap();
+                assert!(missing.is_none_or(|m| m == now + 1), "falls by 1 per byte");
+                missing = Some(now);
+            }
+        }
+    }
+    // Growing past the buffer leaves the old state.
+    let main = Source::Buffer { base: b.base(), bytes: needed };
+    let mut s = session(chain(&[100, 256, 100]), SessionConfig { main, ..SessionConfig::default() });
+    s.commit().unwrap();
+    let before = at(&s, 1);
+    s.resize(id(1), 5000).unwrap();
+    assert_eq!(s.commit().unwrap_err().kind, Kind::Capacity);
+    s.revert().unwrap();
+    assert_eq!(at(&s, 1), before);
+}
+
+#[test]
+fn memory_that_was_released_comes_back_without_planning() {
+    let mut s = session(chain(&[128, 256, 128]), SessionConfig { cached_plans: 0, ..SessionConfig::default() });
+    s.commit().unwrap();
+    let plans = s.stats().plans;
+    s.release();
+    s.commit().unwrap();
+    assert_eq!(s.stats().plans, plans);
+    assert!(s.resolve(id(1)).unwrap().is_some());
+}

@@ -48,8 +48,8 @@ pub unsafe extern "C" fn arenite_session_create(
         // SAFETY: the caller's contract on `graph`.
         let g = unsafe { handle::borrow(graph) }?;
         // SAFETY: the caller's contract on `options`.
-        let config = unsafe { read_session(options, &g.pins) }?;
-        Session::new(g.graphs.clone(), 0, config)
+        let (config, entry) = unsafe { read_session(options, &g.pins) }?;
+        Session::new(g.graphs.clone(), entry, config)
     };
     // SAFETY: the caller's contracts on `out` and `failure`.
     unsafe { handle::create(out, failure, make) }

@@ -4,7 +4,7 @@ use core::mem::size_of;
 
 use super::abi::{self, Versioned};
 use super::arena::{arenite_source_t, source, SYSTEM};
-use super::options::{arenite_graph_options_t, optional_align, read_options, zero};
+use super::options::{arenite_graph_options_t, optional_align, read_options};
 use super::planner::strategy_of;
 use crate::error::Error;
 use crate::graph::liveness::Pin;
@@ -51,8 +51,9 @@ pub struct arenite_session_options_t {
     pub shrink_percent: u32,
     /// Alignment of inputs and outputs of their own; 0 for 128.
     pub io_alignment: u32,
-    /// 0.
-    pub reserved: u32,
+    /// The subgraph that is run, with everything it calls; 0 for the graph itself. Subgraphs that run in parallel have a session
+    /// each.
+    pub entry: u32,
     /// For the reusable arena.
     pub main: arenite_source_t,
     /// For the persistent arena.
@@ -77,7 +78,7 @@ unsafe impl Versioned for arenite_session_options_t {
         shrink_commits: 0,
         shrink_percent: 0,
         io_alignment: 0,
-        reserved: 0,
+        entry: 0,
         main: SYSTEM,
         persistent: SYSTEM,
         io: SYSTEM,
@@ -89,17 +90,16 @@ unsafe impl Versioned for arenite_session_options_t {
         | ARENITE_SESSION_SEPARATE_IO;
 }
 
-/// Options from C; null means the defaults.
+/// Options from C with the subgraph to run; null means the defaults.
 ///
 /// # Safety
 /// `options` is null or a struct of its `struct_size`, whose `graph` is null or a struct of its own.
 pub(crate) unsafe fn read_session(
     options: *const arenite_session_options_t,
     pins: &[Pin],
-) -> Result<SessionConfig, Error> {
+) -> Result<(SessionConfig, usize), Error> {
     // SAFETY: the caller's contract on `options`.
     let o = unsafe { abi::read_or_default(options) }?;
-    zero(o.reserved)?;
     // SAFETY: the caller's contract on `graph`.
     let graph = unsafe { read_options(o.graph) }?;
     let defaults = SessionConfig::default();
@@ -118,14 +118,15 @@ pub(crate) unsafe fn read_session(
         keep_on_failure: o.flags & ARENITE_SESSION_KEEP_ON_FAILURE != 0,
     };
     let io_align = optional_align(o.io_alignment)?.unwrap_or(DEFAULT_ALIGN);
-    Ok(SessionConfig {
+    let config = SessionConfig {
         options: graph,
         planner: planner::Options {
             strategy: strategy_of(o.strategy)?,
             effort: some(o.effort).or(defaults.planner.effort),
             ..planner::Options::default()
         },
-        pins: pins.to_vec(),
+        // Pins name tensors of the graph itself.
+        pins: if o.entry == 0 { pins.to_vec() } else { Vec::new() },
         replan: if o.flags & ARENITE_SESSION_SMALLEST != 0 { Replan::Smallest } else { Replan::Keep },
         cached_plans: if o.cached_plans == 0 { defaults.cached_plans } else { o.cached_plans as usize },
         memory,
@@ -134,5 +135,6 @@ pub(crate) unsafe fn read_session(
         io: if o.flags & ARENITE_SESSION_SEPARATE_IO != 0 { Some((source(&o.io)?, io_align)) } else { None },
         guard: o.flags & ARENITE_SESSION_GUARD != 0,
         ..defaults
-    })
+    };
+    Ok((config, o.entry as usize))
 }

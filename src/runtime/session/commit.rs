@@ -23,7 +23,11 @@ impl Session {
         }
         self.evaluate_formulas()?;
         self.check_bindings()?;
-        let planned = self.planned_now(self.config.replan)?;
+        // Without a change only the memory is missing.
+        let planned = match &self.current {
+            Some(current) if !self.stale => current.clone(),
+            _ => self.planned_now(self.config.replan)?,
+        };
         self.install(planned)
     }
 

@@ -235,6 +235,8 @@ impl Session {
         for (sheet, committed) in self.sheets.iter_mut().zip(&self.committed) {
             sheet.sizes.copy_from_slice(committed);
         }
+        let sheets = &self.sheets;
+        self.bounds.retain(|b| b.holds(sheets));
         self.stale = false;
         Ok(())
     }

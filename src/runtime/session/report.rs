@@ -84,6 +84,13 @@ pub(super) struct Bounded {
     used: Bytes,
 }
 
+impl Bounded {
+    /// Whether the tensor still has the size of its bound.
+    pub fn holds(&self, sheets: &[super::overlay::Sheet]) -> bool {
+        sheets[self.id.subgraph as usize].sizes[self.id.tensor as usize] == Some(self.bound)
+    }
+}
+
 impl Session {
     pub(super) fn heap_calls(&self) -> u64 {
         self.main.heap_calls()
