@@ -19,13 +19,15 @@ pub(crate) struct Sticky {
     store: Store,
     /// In order of offset.
     places: Vec<Place>,
+    /// The same in order of tensor, to be looked up in.
+    by_id: Vec<Place>,
     /// The highest end of any place.
     used: Bytes,
 }
 
 impl Sticky {
     pub fn new(source: Source) -> Sticky {
-        Sticky { store: Store::new(source, MemoryPolicy::default()), places: Vec::new(), used: 0 }
+        Sticky { store: Store::new(source, MemoryPolicy::default()), places: Vec::new(), by_id: Vec::new(), used: 0 }
     }
 
     pub fn store(&self) -> &Store {
@@ -74,12 +76,15 @@ impl Sticky {
             // SAFETY: the rest of the place lies in the block.
             unsafe { rest.write_bytes(0, new.bytes as usize - keep) };
         }
-        (self.places, self.used) = (places, used.max(needed.min(self.used)));
+        (self.places, self.used) = (places, used);
+        self.by_id.clone_from(&self.places);
+        self.by_id.sort_unstable_by_key(|p| p.id);
         Ok(())
     }
 
     fn place(&self, id: TensorId) -> Option<Place> {
-        self.places.iter().find(|p| p.id == id).copied()
+        let at = self.by_id.binary_search_by_key(&id, |p| p.id).ok()?;
+        Some(self.by_id[at])
     }
 
     /// The address of a tensor, if it has a place.
