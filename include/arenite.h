@@ -317,11 +317,41 @@
 /** The row must be at `fixed_offset`. */
 #define ARENITE_ROW_FIXED 2
 
+/** Nothing is released and nothing shared, so that every tensor can be read after the run. */
+#define ARENITE_INCREMENTAL_PRESERVE_ALL 1
+
+/** Tensors share bytes in place exactly as in TFLite, also where that corrupts. Otherwise they share only where it is safe. */
+#define ARENITE_INCREMENTAL_TFLITE_SHARING 2
+
+/** No tensor shares bytes in place. */
+#define ARENITE_INCREMENTAL_NO_IN_PLACE 4
+
+/** Growing keeps the old block until the new one is there, also where contents need not survive. */
+#define ARENITE_INCREMENTAL_KEEP_ON_FAILURE 8
+
+/** A run refuses other threads than the one that acquired or adopted it, with `ARENITE_ERR_BUSY`. */
+#define ARENITE_INSTANCES_CHECK_THREADS 1
+
 /** The state that stands for anything: what an unknown operator may do. It stays in order with all other states. */
 #define ARENITE_STATE_WORLD UINT32_MAX
 
 /** Nodes that run subgraphs have no effect but their outputs. Without this flag each may do anything. */
 #define ARENITE_ORDER_PURE_CALLS 1
+
+/** A zone behind every planned tensor shows which node wrote past its end. */
+#define ARENITE_SESSION_GUARD 1
+
+/**
+ * A commit plans for the smallest arena. Otherwise it keeps the offsets before where they are valid, so that fewer addresses
+ * move.
+ */
+#define ARENITE_SESSION_SMALLEST 2
+
+/** Growing takes the new block before the old one is given back: both at once, but a failure moves nothing. */
+#define ARENITE_SESSION_KEEP_ON_FAILURE 4
+
+/** Inputs and outputs come from `io` and stay where they are while the rest is re-planned. */
+#define ARENITE_SESSION_SEPARATE_IO 8
 
 /** Memory for the tensors of one plan. Threads: one at a time for calls that change it. */
 typedef struct arenite_arena_t arenite_arena_t;
@@ -335,6 +365,18 @@ typedef struct arenite_frame_t arenite_frame_t;
  * Subgraph 0 is the graph itself; `arenite_graph_attach` adds others. Threads: one at a time for calls that change it.
  */
 typedef struct arenite_graph_t arenite_graph_t;
+
+/**
+ * One graph whose tensors get their sizes while it runs, with the memory for it. Threads: one at a time for calls that
+ * change it.
+ */
+typedef struct arenite_incremental_t arenite_incremental_t;
+
+/**
+ * Instances of one plan: constants shared, persistent memory each, reusable arenas lent to those that run.
+ * Threads: any.
+ */
+typedef struct arenite_instances_t arenite_instances_t;
 
 /** A set of equal areas of a pool, leased for an inference each. Threads: any. */
 typedef struct arenite_lease_t arenite_lease_t;
@@ -351,6 +393,15 @@ typedef struct arenite_planner_t arenite_planner_t;
 
 /** A pool of memory. Threads: any; no call needs the pool alone. */
 typedef struct arenite_pool_t arenite_pool_t;
+
+/** An instance that has an arena until the run is destroyed. Threads: one at a time for calls that change it. */
+typedef struct arenite_run_t arenite_run_t;
+
+/**
+ * A graph with its plan and memory. Sizes change, nothing happens until the commit. Threads: one at a time for calls that
+ * change it.
+ */
+typedef struct arenite_session_t arenite_session_t;
 
 /** Result of a call: `ARENITE_OK` or one of the `ARENITE_ERR_` codes. Codes are positive and never reused. */
 typedef int32_t arenite_status_t;
@@ -864,6 +915,58 @@ typedef struct arenite_row_t {
     uint32_t flags;
 } arenite_row_t;
 
+/** How tensors are placed and where memory comes from. Fields that are 0 have their defaults. */
+typedef struct arenite_incremental_options_t {
+    /** `sizeof(arenite_incremental_options_t)`. */
+    uint32_t struct_size;
+    /** `ARENITE_INCREMENTAL_` bits. */
+    uint32_t flags;
+    /** Alignment of every tensor: a power of two up to 65536, or 0 for 128. TFLite's is 64. */
+    uint32_t alignment;
+    /** 0. */
+    uint32_t reserved;
+    /** The most bytes the main arena may hold; 0 for no limit. */
+    uint64_t limit;
+    /** For the main arena. */
+    struct arenite_source_t main;
+    /** For the persistent arena. */
+    struct arenite_source_t persistent;
+} arenite_incremental_options_t;
+
+/** How many instances, and where their memory comes from. */
+typedef struct arenite_instances_options_t {
+    /** `sizeof(arenite_instances_options_t)`. */
+    uint32_t struct_size;
+    /** `ARENITE_INSTANCES_` bits. */
+    uint32_t flags;
+    /** Instances, at least 1. */
+    uint64_t instances;
+    /** The most that run at once, at least 1. */
+    uint64_t arenas;
+    /** For reusable arenas; a buffer holds one only. Callbacks may be called from any thread. */
+    struct arenite_source_t main;
+    /** For persistent memory; a buffer holds that of one instance only. */
+    struct arenite_source_t persistent;
+} arenite_instances_options_t;
+
+/** What instances hold. Set `struct_size` and `flags` before passing it. */
+typedef struct arenite_instances_stats_t {
+    /** `sizeof(arenite_instances_stats_t)`. */
+    uint32_t struct_size;
+    /** 0. */
+    uint32_t flags;
+    /** Bytes of all reusable arenas, lent or free. */
+    uint64_t committed_bytes;
+    /** Bytes of persistent memory over all instances. */
+    uint64_t persistent_bytes;
+    /** The most bytes of reusable arenas that ever existed. */
+    uint64_t high_water;
+    /** Arenas lent. */
+    uint64_t running;
+    /** How often a source was asked or given something back. */
+    uint64_t heap_calls;
+} arenite_instances_stats_t;
+
 /** What the leases of a set did. */
 typedef struct arenite_lease_stats_t {
     /** `sizeof(arenite_lease_stats_t)`. */
@@ -943,6 +1046,127 @@ typedef struct arenite_order_result_t {
     /** 1 where it is another than the given one. */
     uint32_t changed;
 } arenite_order_result_t;
+
+/** How a session plans and where its memory comes from. Fields that are 0 have their defaults. */
+typedef struct arenite_session_options_t {
+    /** `sizeof(arenite_session_options_t)`. */
+    uint32_t struct_size;
+    /** `ARENITE_SESSION_` bits. */
+    uint32_t flags;
+    /** Lifetimes and alignment; null for the defaults. */
+    const struct arenite_graph_options_t *graph;
+    /** `ARENITE_STRATEGY_`. */
+    uint32_t strategy;
+    /** The most plans kept by shape; 0 for 16. */
+    uint32_t cached_plans;
+    /** Search nodes per plan; 0 for some milliseconds' worth. */
+    uint64_t effort;
+    /** 0 grows exactly; otherwise doubling never asks for more than this many bytes. */
+    uint64_t growth_cap;
+    /** The most bytes the reusable arena may hold; 0 for no limit. */
+    uint64_t limit;
+    /** A block above this is given back by the first commit that needs no more; 0 for never. */
+    uint64_t idle_cap;
+    /** After so many commits in a row that need little the memory is given back; 0 for never. */
+    uint32_t shrink_commits;
+    /** What "little" is, in per cent of what is held: 0 to 100. */
+    uint32_t shrink_percent;
+    /** Alignment of inputs and outputs of their own; 0 for 128. */
+    uint32_t io_alignment;
+    /**
+     * The subgraph that is run, with everything it calls; 0 for the graph itself. Subgraphs that run in parallel have a session
+     * each.
+     */
+    uint32_t entry;
+    /** For the reusable arena. */
+    struct arenite_source_t main;
+    /** For the persistent arena. */
+    struct arenite_source_t persistent;
+    /** With SEPARATE_IO: for inputs and outputs. */
+    struct arenite_source_t io;
+} arenite_session_options_t;
+
+/** A size in a set of shapes. */
+typedef struct arenite_shape_t {
+    /** The set: rows of one set follow one another, and sets count up from 0. */
+    uint32_t set;
+    /** The subgraph. */
+    uint32_t subgraph;
+    /** The tensor in it. */
+    uint32_t tensor;
+    /** 0. */
+    uint32_t reserved;
+    /** Its bytes in this set. */
+    uint64_t bytes;
+} arenite_shape_t;
+
+/**
+ * Says how many bytes of scratch a node needs, from the bytes of all `count` tensors of its subgraph (`ARENITE_NO_AMOUNT` for
+ * an unknown size). Returns them, or `ARENITE_NO_AMOUNT` where it cannot say yet. Must not unwind or use the session.
+ */
+typedef uint64_t (*arenite_scratch_fn)(void *user, const uint64_t *tensor_bytes, uint64_t count);
+
+/** The numbers of a session at one moment. Set `struct_size` and `flags` before passing it. */
+typedef struct arenite_session_stats_t {
+    /** `sizeof(arenite_session_stats_t)`. */
+    uint32_t struct_size;
+    /** 0. */
+    uint32_t flags;
+    /** Sum of all planned tensors: what one allocation per tensor would take. */
+    uint64_t sum_bytes;
+    /** Bytes the plan needs, unrounded. */
+    uint64_t planned_bytes;
+    /** No plan of these shapes is smaller. */
+    uint64_t lower_bound;
+    /** Bytes held for the reusable arena. */
+    uint64_t committed_bytes;
+    /** Bytes held for persistent tensors. */
+    uint64_t persistent_bytes;
+    /** Bytes held for inputs and outputs of their own. */
+    uint64_t io_bytes;
+    /** The most bytes ever held for the reusable arena. */
+    uint64_t high_water;
+    /** Commits that did something. */
+    uint64_t commits;
+    /** Plans made. */
+    uint64_t plans;
+    /** Those that kept all offsets of the one before. */
+    uint64_t plans_kept;
+    /** Commits that found their plan in the cache. */
+    uint64_t cache_hits;
+    /** How often a memory source was asked or given something back. */
+    uint64_t heap_calls;
+    /** The same since the last commit. */
+    uint64_t heap_calls_since_commit;
+} arenite_session_stats_t;
+
+/** A row of a report about one tensor. */
+typedef struct arenite_tensor_row_t {
+    /** The subgraph. */
+    uint32_t subgraph;
+    /** The tensor in it. */
+    uint32_t tensor;
+    /** Upper bounds: the bytes planned. Misaligned constants: the alignment asked for. */
+    uint64_t wanted;
+    /** Upper bounds: the most bytes used. Misaligned constants: how many bytes the address is past a multiple. */
+    uint64_t found;
+    /** Upper bounds: 0. Misaligned constants: the bytes of an aligned copy. */
+    uint64_t cost;
+} arenite_tensor_row_t;
+
+/** A row of a report about one node. */
+typedef struct arenite_node_row_t {
+    /** The subgraph. */
+    uint32_t subgraph;
+    /** The node in it. */
+    uint32_t node;
+    /** Live bytes: the step. Alignment costs: the alignment the node asks for. */
+    uint64_t key;
+    /** Live bytes: bytes of the reusable arena alive. Alignment costs: bytes of the arena. */
+    uint64_t bytes;
+    /** Live bytes: 0. Alignment costs: bytes of the arena if this node asked for nothing. */
+    uint64_t without;
+} arenite_node_row_t;
 
 /** Scale and zero point of a tensor quantised as a whole. */
 typedef struct AreniteQuantizationParams {
@@ -1883,6 +2107,218 @@ arenite_status_t arenite_bare_place(uint32_t strategy,
                                     uint64_t *out_arena_bytes,
                                     struct arenite_failure_t *failure);
 
+/* ---- incremental ------------------------------------------------------------------------------- */
+
+/**
+ * Creates an incremental planner for a copy of the graph (subgraph 0 of it), without a plan yet. `options` may be null.
+ *
+ * Returns: `ARENITE_OK`; `ARENITE_ERR_NULL`, `ARENITE_ERR_ARGUMENT`, `ARENITE_ERR_ALIGNMENT`, `ARENITE_ERR_NO_MEMORY`.
+ * Ownership: `*out` is the caller's until `arenite_incremental_destroy`; caller's buffers and callbacks are kept until then.
+ */
+ARENITE_NODISCARD
+arenite_status_t arenite_incremental_create(const struct arenite_graph_t *graph,
+                                            const struct arenite_incremental_options_t *options,
+                                            struct arenite_incremental_t **out,
+                                            struct arenite_failure_t *failure);
+
+/**
+ * Replaces the copy of the graph, for instance when temporaries were added. Places stay; plan again where more changed than
+ * sizes, kinds and added tensors.
+ *
+ * Returns: `ARENITE_OK`; `ARENITE_ERR_ARGUMENT` where it has fewer tensors or nodes than before.
+ */
+ARENITE_NODISCARD
+arenite_status_t arenite_incremental_set_graph(struct arenite_incremental_t *incremental,
+                                               const struct arenite_graph_t *graph);
+
+/**
+ * Gives a tensor another size in bytes and another kind (`kAreniteArenaRw` and so on). Nothing is placed before the next
+ * execution of its node.
+ */
+ARENITE_NODISCARD
+arenite_status_t arenite_incremental_set_tensor(struct arenite_incremental_t *incremental,
+                                                uint32_t tensor,
+                                                uint64_t bytes,
+                                                uint32_t allocation_type);
+
+/**
+ * Finds lifetimes and in-place sharing, and forgets all places. TFLite's PlanAllocations.
+ *
+ * Returns: `ARENITE_OK`; `ARENITE_ERR_ARGUMENT` for a bad index and for a tensor that is written after its last use; there is
+ * no plan then.
+ */
+ARENITE_NODISCARD
+arenite_status_t arenite_incremental_plan(struct arenite_incremental_t *incremental);
+
+/**
+ * Places the tensors of nodes `first` to `last`, both inclusive, that have no place or outgrew theirs, and takes the memory.
+ * TFLite's ExecuteAllocations; `last` is -1 for a graph without nodes.
+ *
+ * Nothing placed before moves or loses its contents, with or without a reset. Returns: `ARENITE_OK`;
+ * `ARENITE_ERR_UNKNOWN_SIZE`, `ARENITE_ERR_OVERFLOW`, `ARENITE_ERR_CAPACITY`, `ARENITE_ERR_NO_MEMORY`: all places are as
+ * before, and so is memory whose contents must survive.
+ */
+ARENITE_NODISCARD
+arenite_status_t arenite_incremental_execute(struct arenite_incremental_t *incremental,
+                                             int32_t first,
+                                             int32_t last);
+
+/** Forgets all places and keeps lifetimes and memory. TFLite's ResetAllocations. Persistent contents follow their tensors. */
+ARENITE_NODISCARD
+arenite_status_t arenite_incremental_reset(struct arenite_incremental_t *incremental);
+
+/**
+ * Forgets the places of main-arena tensors that begin after `node`; the rest stays, contents too. TFLite's
+ * ResetAllocationsAfter.
+ */
+ARENITE_NODISCARD
+arenite_status_t arenite_incremental_reset_after(struct arenite_incremental_t *incremental,
+                                                 int32_t node);
+
+/** Gives the main arena's memory back and keeps the places. TFLite's ReleaseNonPersistentMemory. */
+ARENITE_NODISCARD arenite_status_t arenite_incremental_release(struct arenite_incremental_t *incremental);
+
+/**
+ * Takes the main arena's memory again, every tensor at its old offset; does nothing where it is held. TFLite's
+ * AcquireNonPersistentMemory.
+ */
+ARENITE_NODISCARD arenite_status_t arenite_incremental_acquire(struct arenite_incremental_t *incremental);
+
+/** Writes 1 where the main arena is committed, which it also is at 0 bytes, else 0. TFLite's HasNonPersistentMemory. */
+ARENITE_NODISCARD
+arenite_status_t arenite_incremental_has_memory(const struct arenite_incremental_t *incremental,
+                                                uint32_t *out);
+
+/**
+ * Writes the address and size of a tensor's bytes; null and 0 for a tensor without any.
+ *
+ * Valid until `arenite_incremental_generation` changes. Returns: `ARENITE_OK`; `ARENITE_ERR_STALE` where the tensor has
+ * outgrown its place: execute its node first; `ARENITE_ERR_ARGUMENT` where there is no such tensor.
+ */
+ARENITE_NODISCARD
+arenite_status_t arenite_incremental_resolve(const struct arenite_incremental_t *incremental,
+                                             uint32_t tensor,
+                                             void **out_data,
+                                             size_t *out_bytes);
+
+/** Writes a number that changes exactly when the address of a tensor does. */
+ARENITE_NODISCARD
+arenite_status_t arenite_incremental_generation(const struct arenite_incremental_t *incremental,
+                                                uint64_t *out_generation);
+
+/** Writes how many bytes the main and the persistent arena hold. TFLite's GetAllocInfo. */
+ARENITE_NODISCARD
+arenite_status_t arenite_incremental_allocation_info(const struct arenite_incremental_t *incremental,
+                                                     size_t *out_main_bytes,
+                                                     size_t *out_persistent_bytes);
+
+/**
+ * Writes what is placed as text that ends in a zero: the arenas, each tensor's life span and bytes, the five fullest nodes.
+ * TFLite's DumpDebugInfo.
+ *
+ * At most `capacity` bytes are written, the text cut to fit; `*out_length` is the length of the whole text without its zero.
+ */
+ARENITE_NODISCARD
+arenite_status_t arenite_incremental_dump(const struct arenite_incremental_t *incremental,
+                                          char *text,
+                                          uint64_t capacity,
+                                          uint64_t *out_length);
+
+/** Copies the record of the last failing call. */
+ARENITE_NODISCARD
+arenite_status_t arenite_incremental_last_failure(const struct arenite_incremental_t *incremental,
+                                                  struct arenite_failure_t *out);
+
+/** Destroys an incremental planner and gives its memory back; null is allowed. All its addresses end. */
+arenite_status_t arenite_incremental_destroy(struct arenite_incremental_t *incremental);
+
+/* ---- instances --------------------------------------------------------------------------------- */
+
+/**
+ * Creates instances of a plan. Persistent memory is taken and zeroed now, reusable arenas when they are first needed.
+ *
+ * The plan may be destroyed afterwards. Returns: `ARENITE_OK`; `ARENITE_ERR_NULL`, `ARENITE_ERR_ARGUMENT`,
+ * `ARENITE_ERR_CAPACITY`, `ARENITE_ERR_NO_MEMORY`. Ownership: `*out` is the caller's until `arenite_instances_destroy`;
+ * buffers and callbacks are kept until that and the last run are destroyed.
+ */
+ARENITE_NODISCARD
+arenite_status_t arenite_instances_create(const struct arenite_plan_t *plan,
+                                          const struct arenite_instances_options_t *options,
+                                          struct arenite_instances_t **out,
+                                          struct arenite_failure_t *failure);
+
+/**
+ * Says where a constant is for all instances. Kept: referenced, not copied; it outlives them and every run.
+ *
+ * Returns: `ARENITE_OK`; `ARENITE_ERR_ARGUMENT` for a tensor that is no constant; `ARENITE_ERR_CAPACITY`. Any thread;
+ * `failure` may be null.
+ */
+ARENITE_NODISCARD
+arenite_status_t arenite_instances_bind_constant(const struct arenite_instances_t *instances,
+                                                 uint32_t subgraph,
+                                                 uint32_t tensor,
+                                                 const void *data,
+                                                 size_t bytes,
+                                                 struct arenite_failure_t *failure);
+
+/**
+ * Lends an arena to an instance. With `wait` 1 the call waits until one is free, with 0 it does not.
+ *
+ * Returns: `ARENITE_OK`; `ARENITE_ERR_BUSY` where the instance runs already, or with `wait` 0 where all arenas are lent;
+ * `ARENITE_ERR_ARGUMENT` where there is no such instance; `ARENITE_ERR_NO_MEMORY`. Any thread; `failure` may be null.
+ * Ownership: `*out` is the caller's until `arenite_run_destroy`, and stays valid when the instances are destroyed before.
+ */
+ARENITE_NODISCARD
+arenite_status_t arenite_instances_acquire(const struct arenite_instances_t *instances,
+                                           uint64_t instance,
+                                           uint32_t wait,
+                                           struct arenite_run_t **out,
+                                           struct arenite_failure_t *failure);
+
+/** Writes what the instances hold at this moment. Any thread; `failure` may be null. */
+ARENITE_NODISCARD
+arenite_status_t arenite_instances_stats(const struct arenite_instances_t *instances,
+                                         struct arenite_instances_stats_t *out,
+                                         struct arenite_failure_t *failure);
+
+/** Gives arenas that are not lent back to their source. Any thread; `failure` may be null. */
+ARENITE_NODISCARD
+arenite_status_t arenite_instances_trim(const struct arenite_instances_t *instances,
+                                        struct arenite_failure_t *failure);
+
+/** Destroys instances; null is allowed. No call may be using them. Runs that are out keep their memory until they end. */
+arenite_status_t arenite_instances_destroy(struct arenite_instances_t *instances);
+
+/* ---- run --------------------------------------------------------------------------------------- */
+
+/**
+ * Writes the address and size of a tensor's bytes for this run; null and 0 for a tensor without any.
+ *
+ * Valid until the run is destroyed. Returns: `ARENITE_OK`; `ARENITE_ERR_ARGUMENT` where there is no such tensor;
+ * `ARENITE_ERR_BUSY` where threads are checked and this one is not the owner.
+ */
+ARENITE_NODISCARD
+arenite_status_t arenite_run_resolve(const struct arenite_run_t *run,
+                                     uint32_t subgraph,
+                                     uint32_t tensor,
+                                     void **out_data,
+                                     size_t *out_bytes);
+
+/** Makes the calling thread the owner of a run that was handed over to it. */
+ARENITE_NODISCARD arenite_status_t arenite_run_adopt(struct arenite_run_t *run);
+
+/** Copies the record of the last failing call on this run. */
+ARENITE_NODISCARD
+arenite_status_t arenite_run_last_failure(const struct arenite_run_t *run,
+                                          struct arenite_failure_t *out);
+
+/**
+ * Ends a run and gives its arena back to the instances; null is allowed.
+ *
+ * Returns: `ARENITE_OK`; `ARENITE_ERR_BUSY` while another call uses it.
+ */
+arenite_status_t arenite_run_destroy(struct arenite_run_t *run);
+
 /* ---- lease ------------------------------------------------------------------------------------- */
 
 /**
@@ -1960,6 +2396,292 @@ arenite_status_t arenite_graph_set_order(struct arenite_graph_t *graph,
                                          uint32_t subgraph,
                                          const uint32_t *nodes,
                                          uint64_t count);
+
+/* ---- session ----------------------------------------------------------------------------------- */
+
+/**
+ * Creates a session for a graph and everything attached to it, without memory yet. `options` may be null.
+ *
+ * The graph may be changed or destroyed afterwards. Returns: `ARENITE_OK`; `ARENITE_ERR_ARGUMENT` for a bad index, with the
+ * node or tensor in the record; `ARENITE_ERR_NULL`, `ARENITE_ERR_ALIGNMENT`, `ARENITE_ERR_NO_MEMORY`.
+ * Ownership: `*out` is the caller's until `arenite_session_destroy`; caller's buffers and callbacks are kept until then.
+ */
+ARENITE_NODISCARD
+arenite_status_t arenite_session_create(const struct arenite_graph_t *graph,
+                                        const struct arenite_session_options_t *options,
+                                        struct arenite_session_t **out,
+                                        struct arenite_failure_t *failure);
+
+/**
+ * Hands an output of one subgraph to a later one in the same bytes: `to` is that subgraph's input. For models that run one
+ * after another, each called by a node of the graph.
+ *
+ * What does not fit together is refused by the commit. Returns: `ARENITE_OK`; `ARENITE_ERR_ARGUMENT` for a tensor that does
+ * not exist.
+ */
+ARENITE_NODISCARD
+arenite_status_t arenite_session_link(struct arenite_session_t *session,
+                                      uint32_t from_subgraph,
+                                      uint32_t from_tensor,
+                                      uint32_t to_subgraph,
+                                      uint32_t to_tensor);
+
+/**
+ * Gives a tensor another size in bytes. Nothing else happens before the commit; until then addresses are refused.
+ *
+ * Returns: `ARENITE_OK`; `ARENITE_ERR_ARGUMENT` for a constant and a tensor that does not exist.
+ */
+ARENITE_NODISCARD
+arenite_status_t arenite_session_resize(struct arenite_session_t *session,
+                                        uint32_t subgraph,
+                                        uint32_t tensor,
+                                        uint64_t bytes);
+
+/**
+ * Plans what changed (known shapes cost a look-up), makes the memory fit and updates all addresses. Does nothing where nothing
+ * changed.
+ *
+ * The reusable arena's contents are undefined after a commit that changed the generation; persistent tensors keep theirs.
+ * Returns: `ARENITE_OK`; `ARENITE_ERR_UNKNOWN_SIZE`, `ARENITE_ERR_CAPACITY` (the memory limit, or a bound buffer that became
+ * too small), `ARENITE_ERR_OVERFLOW`, all with the tensor in the record and nothing changed; `ARENITE_ERR_NO_MEMORY`: the plan
+ * before has its memory back, at possibly another address, unless not even that much is left
+ * (`ARENITE_SESSION_KEEP_ON_FAILURE` avoids that). After a failure `arenite_session_revert` returns to the plan before.
+ */
+ARENITE_NODISCARD
+arenite_status_t arenite_session_commit(struct arenite_session_t *session);
+
+/**
+ * Takes back the sizes given since the last commit, so that its addresses are valid again.
+ *
+ * Returns: `ARENITE_OK`; `ARENITE_ERR_STALE` where more than sizes changed or there is no memory.
+ */
+ARENITE_NODISCARD arenite_status_t arenite_session_revert(struct arenite_session_t *session);
+
+/**
+ * Writes the address and size of a tensor's bytes; null and 0 for a tensor without any.
+ *
+ * Valid until `arenite_session_generation` changes. Returns: `ARENITE_OK`; `ARENITE_ERR_STALE` where something changed or the
+ * memory was released: commit first; `ARENITE_ERR_ARGUMENT` where there is no such tensor.
+ */
+ARENITE_NODISCARD
+arenite_status_t arenite_session_resolve(const struct arenite_session_t *session,
+                                         uint32_t subgraph,
+                                         uint32_t tensor,
+                                         void **out_data,
+                                         size_t *out_bytes);
+
+/** Commits if necessary and then does what `arenite_session_resolve` does. */
+ARENITE_NODISCARD
+arenite_status_t arenite_session_ensure_allocated(struct arenite_session_t *session,
+                                                  uint32_t subgraph,
+                                                  uint32_t tensor,
+                                                  void **out_data,
+                                                  size_t *out_bytes);
+
+/** Writes a number that changes exactly when the address of a tensor does. */
+ARENITE_NODISCARD
+arenite_status_t arenite_session_generation(const struct arenite_session_t *session,
+                                            uint64_t *out_generation);
+
+/**
+ * Gives the reusable arena's memory back; persistent and bound memory stays. The next commit takes it again without
+ * planning.
+ */
+ARENITE_NODISCARD arenite_status_t arenite_session_release(struct arenite_session_t *session);
+
+/** Plans anew for the smallest arena, forgets reservations and holds no more than that needs. Errors as the commit. */
+ARENITE_NODISCARD arenite_status_t arenite_session_shrink_to_fit(struct arenite_session_t *session);
+
+/**
+ * Plans several sets of shapes in advance and makes every later commit hold at least what the largest needs. Tensors that a
+ * set does not name keep their size. The memory is taken by the next commit.
+ *
+ * Returns: `ARENITE_OK`; `ARENITE_ERR_CAPACITY` for more sets than the cache keeps; `ARENITE_ERR_ARGUMENT` for a tensor that
+ * does not exist and for sets out of order. Nothing is reserved on an error.
+ */
+ARENITE_NODISCARD
+arenite_status_t arenite_session_reserve(struct arenite_session_t *session,
+                                         const struct arenite_shape_t *shapes,
+                                         uint64_t count,
+                                         uint64_t *out_bytes);
+
+/** Copies the record of the last failing call on this session. */
+ARENITE_NODISCARD
+arenite_status_t arenite_session_last_failure(const struct arenite_session_t *session,
+                                              struct arenite_failure_t *out);
+
+/**
+ * Destroys a session and gives its memory back; null is allowed. All its addresses end.
+ *
+ * Returns: `ARENITE_OK`; `ARENITE_ERR_BUSY` while another call uses it.
+ */
+arenite_status_t arenite_session_destroy(struct arenite_session_t *session);
+
+/**
+ * Uses the caller's buffer for a tensor: an input, an output, a cache, any tensor that is not constant. The buffer is not in
+ * the plan and is kept: it outlives the binding.
+ *
+ * `accept_alignment` is 0 to require what the kernels ask for, or the lower alignment that the caller vouches for. The first
+ * binding of a tensor needs a commit; another buffer for a bound tensor only changes the generation.
+ * Returns: `ARENITE_OK`; `ARENITE_ERR_ALIGNMENT` with the tensor, the alignment `needed` and the remainder `available`;
+ * `ARENITE_ERR_CAPACITY` where `bytes` is less than the tensor's; `ARENITE_ERR_ARGUMENT` for a constant.
+ */
+ARENITE_NODISCARD
+arenite_status_t arenite_session_bind(struct arenite_session_t *session,
+                                      uint32_t subgraph,
+                                      uint32_t tensor,
+                                      void *data,
+                                      size_t bytes,
+                                      uint32_t accept_alignment);
+
+/** Gives a bound tensor back to the plan. Returns: `ARENITE_OK`; `ARENITE_ERR_ARGUMENT` where it is not bound. */
+ARENITE_NODISCARD
+arenite_status_t arenite_session_unbind(struct arenite_session_t *session,
+                                        uint32_t subgraph,
+                                        uint32_t tensor);
+
+/**
+ * Says where a constant's data is, for instance in the mapped model file. Kept: it is referenced, never written, may be shared
+ * by any number of sessions and must outlive them.
+ *
+ * Returns: `ARENITE_OK`; `ARENITE_ERR_ARGUMENT` for a tensor that is no constant; `ARENITE_ERR_CAPACITY` where `bytes` is less
+ * than its size. A misaligned address is no error; see `arenite_session_misaligned_constants`.
+ */
+ARENITE_NODISCARD
+arenite_status_t arenite_session_bind_constant(struct arenite_session_t *session,
+                                               uint32_t subgraph,
+                                               uint32_t tensor,
+                                               const void *data,
+                                               size_t bytes);
+
+/**
+ * Asks for scratch memory while a node runs and writes the request's number. `slot` tells several requests of one node apart.
+ *
+ * Asking again for the same node and slot changes the request and gives the same number, so that a graph may be prepared any
+ * number of times. `alignment` is a power of two up to 65536, or 0 for 128.
+ * Returns: `ARENITE_OK`; `ARENITE_ERR_ARGUMENT` where there is no such node; `ARENITE_ERR_ALIGNMENT`.
+ */
+ARENITE_NODISCARD
+arenite_status_t arenite_session_request_scratch(struct arenite_session_t *session,
+                                                 uint32_t subgraph,
+                                                 uint32_t node,
+                                                 uint32_t slot,
+                                                 uint64_t bytes,
+                                                 uint32_t alignment,
+                                                 uint32_t *out_scratch);
+
+/**
+ * As `arenite_session_request_scratch`, with a size that depends on shapes: every commit that has something to do asks
+ * `formula`, which is kept with `user`.
+ */
+ARENITE_NODISCARD
+arenite_status_t arenite_session_request_scratch_by_shape(struct arenite_session_t *session,
+                                                          uint32_t subgraph,
+                                                          uint32_t node,
+                                                          uint32_t slot,
+                                                          uint32_t alignment,
+                                                          arenite_scratch_fn formula,
+                                                          void *user,
+                                                          uint32_t *out_scratch);
+
+/** Changes the bytes of a scratch request before the next commit; a formula it had is forgotten. */
+ARENITE_NODISCARD
+arenite_status_t arenite_session_resize_scratch(struct arenite_session_t *session,
+                                                uint32_t scratch,
+                                                uint64_t bytes);
+
+/** Writes the address and size of a scratch request, to be used while its node runs; as `arenite_session_resolve`. */
+ARENITE_NODISCARD
+arenite_status_t arenite_session_resolve_scratch(const struct arenite_session_t *session,
+                                                 uint32_t scratch,
+                                                 void **out_data,
+                                                 size_t *out_bytes);
+
+/**
+ * With `ARENITE_SESSION_GUARD`: call before each node runs, in order.
+ *
+ * Returns: `ARENITE_OK`; `ARENITE_ERR_UNSUPPORTED` without guard mode; `ARENITE_ERR_STALE`: commit first.
+ */
+ARENITE_NODISCARD
+arenite_status_t arenite_session_guard_before(struct arenite_session_t *session,
+                                              uint32_t subgraph,
+                                              uint32_t node);
+
+/**
+ * With `ARENITE_SESSION_GUARD`: call after each node.
+ *
+ * Returns: `ARENITE_OK`; `ARENITE_ERR_ARGUMENT` where the node wrote past the end of a tensor: the record names the node, the
+ * tensor, and in `needed` how many bytes past the end the last damage lies. The next node is not blamed for it.
+ */
+ARENITE_NODISCARD
+arenite_status_t arenite_session_guard_after(struct arenite_session_t *session,
+                                             uint32_t subgraph,
+                                             uint32_t node);
+
+/** Writes the numbers of a session. */
+ARENITE_NODISCARD
+arenite_status_t arenite_session_stats(const struct arenite_session_t *session,
+                                       struct arenite_session_stats_t *out);
+
+/* ---- process ----------------------------------------------------------------------------------- */
+
+/**
+ * Writes how many bytes of the process are in RAM (the resident set).
+ *
+ * Returns: `ARENITE_OK`; `ARENITE_ERR_UNSUPPORTED` where the system does not say (anything but Linux).
+ */
+ARENITE_NODISCARD arenite_status_t arenite_process_resident_bytes(uint64_t *out_bytes);
+
+/* ---- session ----------------------------------------------------------------------------------- */
+
+/** Plans a tensor by the most bytes it can have; `arenite_session_report_use` then says how much of that was used. */
+ARENITE_NODISCARD
+arenite_status_t arenite_session_set_upper_bound(struct arenite_session_t *session,
+                                                 uint32_t subgraph,
+                                                 uint32_t tensor,
+                                                 uint64_t bytes);
+
+/**
+ * Says how many bytes a tensor that is planned by its bound has in this run. Nothing is re-planned.
+ *
+ * Returns: `ARENITE_OK`; `ARENITE_ERR_CAPACITY` where that is more than the bound; `ARENITE_ERR_ARGUMENT` where it has none.
+ */
+ARENITE_NODISCARD
+arenite_status_t arenite_session_report_use(struct arenite_session_t *session,
+                                            uint32_t subgraph,
+                                            uint32_t tensor,
+                                            uint64_t bytes);
+
+/** Writes a row for each tensor planned by an upper bound: as many as `capacity` allows, and how many there are. */
+ARENITE_NODISCARD
+arenite_status_t arenite_session_upper_bounds(const struct arenite_session_t *session,
+                                              struct arenite_tensor_row_t *rows,
+                                              uint64_t capacity,
+                                              uint64_t *out_count);
+
+/** Writes a row for each bound constant whose address misses what the kernels ask for, and what an aligned copy would cost. */
+ARENITE_NODISCARD
+arenite_status_t arenite_session_misaligned_constants(const struct arenite_session_t *session,
+                                                      struct arenite_tensor_row_t *rows,
+                                                      uint64_t capacity,
+                                                      uint64_t *out_count);
+
+/** Writes a row per step of the committed plan: the node that runs and the bytes alive meanwhile. */
+ARENITE_NODISCARD
+arenite_status_t arenite_session_node_bytes(const struct arenite_session_t *session,
+                                            struct arenite_node_row_t *rows,
+                                            uint64_t capacity,
+                                            uint64_t *out_count);
+
+/**
+ * Writes a row for each node that asks for more alignment than the plan, and what it costs: the arena is planned once more
+ * without it.
+ */
+ARENITE_NODISCARD
+arenite_status_t arenite_session_alignment_costs(const struct arenite_session_t *session,
+                                                 struct arenite_node_row_t *rows,
+                                                 uint64_t capacity,
+                                                 uint64_t *out_count);
 
 #ifdef __cplusplus
 }  // extern "C"

@@ -75,7 +75,7 @@ pub struct arenite_arena_options_t {
     pub persistent: arenite_source_t,
 }
 
-const SYSTEM: arenite_source_t = arenite_source_t {
+pub(crate) const SYSTEM: arenite_source_t = arenite_source_t {
     kind: ARENITE_SOURCE_SYSTEM,
     reserved: 0,
     base: core::ptr::null_mut(),
@@ -93,7 +93,7 @@ unsafe impl Versioned for arenite_arena_options_t {
     const FLAGS: u32 = 0;
 }
 
-fn source(s: &arenite_source_t) -> Result<Source, Error> {
+pub(crate) fn source(s: &arenite_source_t) -> Result<Source, Error> {
     super::options::zero(s.reserved)?;
     match s.kind {
         ARENITE_SOURCE_SYSTEM => Ok(Source::System),

@@ -24,6 +24,10 @@ pub mod guard;
 #[cfg(feature = "std")]
 pub mod handle;
 #[cfg(feature = "std")]
+pub mod incremental;
+#[cfg(feature = "std")]
+pub mod instances;
+#[cfg(feature = "std")]
 pub mod lease;
 pub mod lite;
 pub mod lite_tables;
@@ -40,6 +44,14 @@ pub mod pool;
 pub mod regions;
 #[cfg(feature = "std")]
 pub mod replan;
+#[cfg(feature = "std")]
+pub mod session;
+#[cfg(feature = "std")]
+pub mod session_memory;
+#[cfg(feature = "std")]
+pub mod session_options;
+#[cfg(feature = "std")]
+pub mod session_report;
 pub mod status;
 pub mod version;
 
@@ -52,6 +64,10 @@ pub use fit::*;
 pub use frame::*;
 #[cfg(feature = "std")]
 pub use graph::*;
+#[cfg(feature = "std")]
+pub use incremental::*;
+#[cfg(feature = "std")]
+pub use instances::*;
 #[cfg(feature = "std")]
 pub use lease::*;
 pub use lite::*;
@@ -69,5 +85,13 @@ pub use pool::*;
 pub use regions::*;
 #[cfg(feature = "std")]
 pub use replan::*;
+#[cfg(feature = "std")]
+pub use session::*;
+#[cfg(feature = "std")]
+pub use session_memory::*;
+#[cfg(feature = "std")]
+pub use session_options::*;
+#[cfg(feature = "std")]
+pub use session_report::*;
 pub use status::*;
 pub use version::*;

@@ -52,6 +52,12 @@ const STRATEGIES: [(u32, Strategy); 5] = [
     (ARENITE_STRATEGY_EXACT, Strategy::Exact),
 ];
 
+/// The strategy of that number; `Argument` where there is none.
+pub(crate) fn strategy_of(number: u32) -> Result<Strategy, Error> {
+    let unknown = Error::argument("strategy is not one of ARENITE_STRATEGY_").needed(number.into());
+    STRATEGIES.iter().find(|s| s.0 == number).map(|s| s.1).ok_or(unknown)
+}
+
 pub(crate) fn strategy_number(strategy: Strategy) -> u32 {
     match strategy {
         Strategy::Valley => ARENITE_STRATEGY_VALLEY,
@@ -246,9 +252,7 @@ pub unsafe extern "C" fn arenite_planner_create(
         // SAFETY: the caller's contract on `options`.
         let o = unsafe { abi::read_or_default(options) }?;
         zero(o.reserved)?;
-        let strategy = STRATEGIES.iter().find(|s| s.0 == o.strategy);
-        let unknown = Error::argument("strategy is not one of ARENITE_STRATEGY_").needed(o.strategy.into());
-        let mut options = Options::of(strategy.ok_or(unknown)?.1);
+        let mut options = Options::of(strategy_of(o.strategy)?);
         options.effort = (o.effort > 0).then_some(o.effort);
         options.capacity = (o.capacity > 0).then_some(o.capacity);
         let listener = Listener { call: o.progress, user: o.user };

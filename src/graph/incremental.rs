@@ -8,7 +8,7 @@
 use alloc::vec::Vec;
 
 use super::inplace::{share, Share};
-use super::liveness::{Lifetime, Options, Policy};
+use super::liveness::{Home, Lifetime, Options, Policy};
 use super::tables::{validate, Allocation, Tables};
 use crate::error::Error;
 use crate::planner::online::{Online, Placed};
@@ -41,15 +41,33 @@ pub struct Record {
     pub last: i32,
 }
 
+/// Which tensors share bytes in place.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub enum Sharing {
+    /// Those that TFLite lets share, whose offsets then are TFLite's. It corrupts where two reshapes share one tensor and
+    /// one of them is modified, where a resize breaks the middle of a chain, and where several nodes list one temporary.
+    #[default]
+    Tflite,
+    /// The same but where that corrupts.
+    Safe,
+    /// None.
+    None,
+}
+
 /// The state between calls. One per subgraph; one thread at a time.
 #[derive(Clone, Debug)]
 pub struct Incremental {
     align: Align,
     preserve_all: bool,
+    sharing: Sharing,
     first: Vec<i32>,
     last: Vec<i32>,
     /// Whose bytes a tensor uses. An alias that turns out not to match becomes its own root.
     root: Vec<u32>,
+    /// The input a tensor took its bytes over from: its root or another alias of that. Itself where none.
+    via: Vec<u32>,
+    /// The strictest alignment of the nodes that touch a tensor.
+    node_align: Vec<Align>,
     /// Per node the tensors to place when it is reached.
     starts: Vec<Vec<u32>>,
     records: Vec<Option<Record>>,
@@ -65,9 +83,12 @@ impl Incremental {
         Incremental {
             align,
             preserve_all,
+            sharing: Sharing::Tflite,
             first: Vec::new(),
             last: Vec::new(),
             root: Vec::new(),
+            via: Vec::new(),
+            node_align: Vec::new(),
             starts: Vec::new(),
             records: Vec::new(),
             persistent: 0,
@@ -77,12 +98,19 @@ impl Incremental {
         }
     }
 
+    /// The same with another rule for sharing.
+    #[must_use]
+    pub fn with_sharing(mut self, sharing: Sharing) -> Incremental {
+        self.sharing = sharing;
+        self
+    }
+
     /// Finds lifetimes and in-place sharing. Forgets everything placed before.
     ///
     /// `Argument` for a bad index, and for a tensor written after its last use or released twice (named with the node);
     /// the state then is that of an empty graph.
     pub fn plan<T: Tables + ?Sized>(&mut self, graph: &T) -> Result<(), Error> {
-        *self = Incremental::new(self.align, self.preserve_all);
+        *self = Incremental::new(self.align, self.preserve_all).with_sharing(self.sharing);
         let mut planned = self.clone();
         planned.find_lifetimes(graph)?;
         *self = planned;
@@ -96,10 +124,11 @@ impl Incremental {
         self.last = alloc::vec![UNSET; n];
         self.records = alloc::vec![None; n];
         self.starts = alloc::vec![Vec::new(); graph.node_count().max(1)];
-        let mut shares = alloc::vec![Share::default(); n];
-        let options = Options { policy: Policy::Tflite, keep_all: self.preserve_all, ..Options::default() };
-        share(graph, &options, &alloc::vec![Lifetime::default(); n], &mut shares)?;
-        self.root = shares.iter().map(|s| s.root).collect();
+        self.find_shares(graph)?;
+        self.node_align = alloc::vec![Align::ONE; n];
+        for i in 0..graph.node_count() {
+            self.touch(graph, i);
+        }
 
         // References that keep a tensor alive: one for being an input, output or variable, one per read of the tensor
         // or of an alias of it.
@@ -145,6 +174,45 @@ impl Incremental {
         Ok(())
     }
 
+    fn find_shares<T: Tables + ?Sized>(&mut self, graph: &T) -> Result<(), Error> {
+        let n = graph.tensor_count();
+        let mut lives = alloc::vec![Lifetime::default(); n];
+        let written = (0..graph.node_count()).flat_map(|i| graph.node(i).outputs.iter().copied());
+        for t in written.chain(graph.inputs().iter().copied()).chain(graph.variables().iter().copied()) {
+            if t >= 0 && graph.tensor(t as usize).allocation == Allocation::ArenaRw {
+                lives[t as usize].home = Home::Arena;
+            }
+        }
+        let policy = if self.sharing == Sharing::Safe { Policy::Safe } else { Policy::Tflite };
+        let in_place = self.sharing != Sharing::None;
+        let options = Options { policy, in_place, keep_all: self.preserve_all, ..Options::default() };
+        let mut shares = alloc::vec![Share::default(); n];
+        share(graph, &options, &lives, &mut shares)?;
+        self.root = shares.iter().map(|s| s.root).collect();
+        self.via = (0..n as u32).collect();
+        for i in 0..graph.node_count() {
+            let node = graph.node(i);
+            let Some(&o) = node.outputs.first().filter(|&&t| t >= 0) else { continue };
+            let root = self.root[o as usize];
+            let from = |&(k, &t): &(usize, &i32)| t >= 0 && node.inplace.shares(k) && self.root[t as usize] == root;
+            if let (true, Some((_, &t))) = (root != o as u32, node.inputs.iter().take(3).enumerate().find(from)) {
+                self.via[o as usize] = t as u32;
+            }
+        }
+        Ok(())
+    }
+
+    /// Takes in the alignment that node `i` asks for.
+    fn touch<T: Tables + ?Sized>(&mut self, graph: &T, i: usize) {
+        let node = graph.node(i);
+        let Some(align) = node.align else { return };
+        for &t in node.inputs.iter().chain(node.outputs).chain(node.temporaries).filter(|&&t| t >= 0) {
+            if let Some(a) = self.node_align.get_mut(t as usize) {
+                *a = align.max(*a);
+            }
+        }
+    }
+
     /// Places the tensors of nodes `first ..= last` that have no place, or outgrew theirs, and commits.
     ///
     /// Tensors added since the plan (temporaries) are taken in; fewer tensors than before are an `Argument` error.
@@ -160,15 +228,12 @@ impl Incremental {
         next.grow(n);
         let nodes = (graph.node_count() as i32).min(last.saturating_add(1));
         for i in first.max(0)..nodes {
+            next.touch(graph, i as usize);
             for &t in graph.node(i as usize).temporaries.iter().filter(|&&t| t >= 0) {
                 if t as usize >= n {
                     return Err(Error::argument("a temporary is not the index of a tensor").node(i as usize));
                 }
-                next.first[t as usize] = i;
-                next.starts[i as usize].push(t as u32);
-                if !next.preserve_all {
-                    next.last[t as usize] = i;
-                }
+                next.take_temporary(t as usize, i, first.max(0));
             }
         }
         next.place(graph, first.max(0), nodes)?;
@@ -178,12 +243,34 @@ impl Incremental {
         Ok(())
     }
 
+    /// Enters temporary `t` of node `i`, which is executed as part of a range from `from`.
+    fn take_temporary(&mut self, t: usize, i: i32, from: i32) {
+        let safe = self.sharing != Sharing::Tflite;
+        // Safely it is alive from the first node of this range that lists it to the last.
+        let again =
+            safe && (from..=i).contains(&self.first[t]) && self.starts[self.first[t] as usize].contains(&(t as u32));
+        if !again {
+            self.first[t] = i;
+        }
+        if !self.preserve_all {
+            self.last[t] = i;
+        }
+        if !self.starts[i as usize].contains(&(t as u32)) {
+            self.starts[i as usize].push(t as u32);
+        }
+        if safe && self.records[t].is_some_and(|r| r.first > self.first[t] || r.last < self.last[t]) {
+            self.records[t] = None;
+        }
+    }
+
     fn grow(&mut self, n: usize) {
         self.first.resize(n, UNSET);
         self.last.resize(n, UNSET);
         self.records.resize(n, None);
         let old = self.root.len();
         self.root.extend(old as u32..n as u32);
+        self.via.extend(old as u32..n as u32);
+        self.node_align.resize(n, Align::ONE);
         if self.starts.is_empty() {
             self.starts.push(Vec::new());
         }
@@ -201,13 +288,15 @@ impl Incremental {
             let bytes = tensor.bytes.unwrap_or(0);
             match tensor.allocation {
                 Allocation::ArenaRw => record.is_none_or(|r| r.size < bytes),
-                Allocation::ArenaRwPersistent => record.is_none(),
+                // One that grew gets another place; whoever holds the memory copies its contents there.
+                Allocation::ArenaRwPersistent => record.is_none_or(|r| r.size < bytes),
                 _ => false,
             }
         });
         for &t in &todo {
             self.records[t as usize] = None;
         }
+        self.drop_broken_aliases(graph, &todo);
         let whole = |t: u32| self.first[t as usize] == 0 && self.last[t as usize] == UNSET;
         todo.sort_unstable_by_key(|&t| {
             let size = graph.tensor(t as usize).bytes.unwrap_or(0);
@@ -238,6 +327,22 @@ impl Incremental {
         Ok(())
     }
 
+    /// Gives an alias bytes of its own where the tensor it took them over from no longer uses them.
+    fn drop_broken_aliases<T: Tables + ?Sized>(&mut self, graph: &T, todo: &[u32]) {
+        if self.sharing != Sharing::Safe {
+            return;
+        }
+        let mut order: Vec<u32> = todo.iter().copied().filter(|&t| self.root[t as usize] != t).collect();
+        order.sort_unstable_by_key(|&t| (self.first[t as usize], t));
+        for t in order {
+            let (root, via) = (self.root[t as usize], self.via[t as usize]);
+            let same = graph.tensor(root as usize).bytes == graph.tensor(t as usize).bytes;
+            if !same || (via != root && self.root[via as usize] != root) {
+                self.root[t as usize] = t;
+            }
+        }
+    }
+
     fn place_one<T: Tables + ?Sized>(&mut self, graph: &T, t: u32, arena: &mut Online) -> Result<(), Error> {
         let index = t as usize;
         let tensor = graph.tensor(index);
@@ -252,7 +357,7 @@ impl Incremental {
         let Some(size) = tensor.bytes else {
             return Err(Error::unknown_size("the tensor's size is not known when it must be placed").tensor(index));
         };
-        let align = self.align.max(tensor.align.unwrap_or(Align::ONE));
+        let align = self.align.max(tensor.align.unwrap_or(Align::ONE)).max(self.node_align[index]);
         let (first, last) = (self.first[index], self.last[index]);
         let name = |e: Error| e.tensor(index);
         let record = if tensor.allocation == Allocation::ArenaRw {
@@ -314,6 +419,30 @@ impl Incremental {
     /// The tensor whose bytes tensor `t` uses.
     pub fn root_of(&self, t: usize) -> Option<u32> {
         self.root.get(t).copied()
+    }
+
+    /// How many tensors there are records for.
+    pub fn len(&self) -> usize {
+        self.records.len()
+    }
+
+    /// Whether nothing is planned.
+    pub fn is_empty(&self) -> bool {
+        self.records.is_empty()
+    }
+
+    /// The last node executed, -1 for none.
+    pub fn last_node(&self) -> i32 {
+        self.last_node
+    }
+
+    /// The strictest alignment of any tensor with a place.
+    pub fn align_of<T: Tables + ?Sized>(&self, graph: &T) -> Align {
+        let of = |t: usize| graph.tensor(t).align.unwrap_or(Align::ONE).max(self.node_align[t]);
+        (0..self.records.len().min(graph.tensor_count()))
+            .filter(|&t| self.records[t].is_some())
+            .map(of)
+            .fold(self.align, Align::max)
     }
 
     /// Bytes of the main arena (its high-water mark since the last reset) and of the persistent one.

@@ -131,7 +131,7 @@ fn settle_shares<T: Tables>(graph: &T, options: &Options, end: u32, lives: &mut 
 }
 
 /// The strictest of the plan's, the tensor's and every node's alignment that touches it.
-fn alignments<T: Tables>(graph: &T, plan: Align) -> Vec<Align> {
+pub(crate) fn alignments<T: Tables>(graph: &T, plan: Align) -> Vec<Align> {
     let mut out: Vec<Align> =
         (0..graph.tensor_count()).map(|t| plan.max(graph.tensor(t).align.unwrap_or(Align::ONE))).collect();
     for i in 0..graph.node_count() {

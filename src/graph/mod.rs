@@ -2,7 +2,8 @@
 //!
 //! [`tables`] reads any host's graph, [`liveness`] finds when each tensor is alive, [`inplace`] which tensors may share
 //! bytes. With a heap, [`timeline`] flattens nested subgraphs, [`lower`] makes the planning problem, [`order`] looks
-//! for a better execution order, and [`incremental`] follows an engine that allocates node range by node range.
+//! for a better execution order, and [`incremental`] follows an engine that allocates node range by node range. [`set`] puts several
+//! models in one arena.
 #![forbid(unsafe_code)]
 
 pub mod inplace;
@@ -20,5 +21,7 @@ pub mod lower;
 pub mod order;
 #[cfg(feature = "alloc")]
 pub mod owned;
+#[cfg(feature = "alloc")]
+pub mod set;
 #[cfg(feature = "alloc")]
 pub mod timeline;

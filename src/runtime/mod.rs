@@ -2,8 +2,11 @@
 //! foresees, and the frames that replay a recorded sequence.
 
 pub mod arena;
+pub mod cache;
 mod frame;
 mod frame_table;
+pub mod incremental;
+pub mod instances;
 mod lease;
 mod pool;
 mod pool_adapters;
@@ -15,7 +18,11 @@ mod pool_resize;
 mod pool_tools;
 mod pool_trim;
 mod region;
+pub mod session;
 pub mod source;
+pub mod stats;
+mod sticky;
+pub mod store;
 
 pub use frame::{Frame, FrameStats};
 pub use lease::{Lease, LeaseStats, Leases};

@@ -126,6 +126,11 @@ impl Block {
     pub fn bytes(&self) -> usize {
         self.bytes
     }
+
+    /// The alignment it was taken with.
+    pub fn align(&self) -> usize {
+        self.align
+    }
 }
 
 impl Drop for Block {

@@ -1,0 +1,419 @@
+//! TFLite's planner life cycle over real memory.
+
+use core::ffi::{c_char, c_void};
+use core::mem::size_of;
+
+use super::abi::{self, Versioned};
+use super::arena::{arenite_source_t, source, SYSTEM};
+use super::graph::arenite_graph_t;
+use super::guard;
+use super::handle::{self, Opaque};
+use super::options::optional_align;
+use super::session::write_address;
+use super::status::{arenite_failure_t, arenite_status_t};
+use crate::error::{Error, Subject};
+use crate::graph::incremental::Sharing;
+use crate::graph::owned::Graph;
+use crate::graph::tables::{Allocation, Tables};
+use crate::runtime::incremental::{IncrementalArena, IncrementalConfig};
+use crate::runtime::store::MemoryPolicy;
+use crate::units::DEFAULT_ALIGN;
+
+/// One graph whose tensors get their sizes while it runs, with the memory for it. Threads: one at a time for calls that
+/// change it.
+pub struct arenite_incremental_t {
+    _private: [u8; 0],
+}
+
+pub(crate) struct IncrementalInner {
+    graph: Graph,
+    arena: IncrementalArena,
+}
+
+impl Opaque for arenite_incremental_t {
+    type Inner = IncrementalInner;
+    const MAGIC: [u8; 4] = *b"incr";
+    const NULL: &'static str = "the incremental planner is null";
+}
+
+/// Nothing is released and nothing shared, so that every tensor can be read after the run.
+pub const ARENITE_INCREMENTAL_PRESERVE_ALL: u32 = 1;
+/// Tensors share bytes in place exactly as in TFLite, also where that corrupts. Otherwise they share only where it is safe.
+pub const ARENITE_INCREMENTAL_TFLITE_SHARING: u32 = 2;
+/// No tensor shares bytes in place.
+pub const ARENITE_INCREMENTAL_NO_IN_PLACE: u32 = 4;
+/// Growing keeps the old block until the new one is there, also where contents need not survive.
+pub const ARENITE_INCREMENTAL_KEEP_ON_FAILURE: u32 = 8;
+
+/// How tensors are placed and where memory comes from. Fields that are 0 have their defaults.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct arenite_incremental_options_t {
+    /// `sizeof(arenite_incremental_options_t)`.
+    pub struct_size: u32,
+    /// `ARENITE_INCREMENTAL_` bits.
+    pub flags: u32,
+    /// Alignment of every tensor: a power of two up to 65536, or 0 for 128. TFLite's is 64.
+    pub alignment: u32,
+    /// 0.
+    pub reserved: u32,
+    /// The most bytes the main arena may hold; 0 for no limit.
+    pub limit: u64,
+    /// For the main arena.
+    pub main: arenite_source_t,
+    /// For the persistent arena.
+    pub persistent: arenite_source_t,
+}
+
+// SAFETY: `repr(C)`, begins with the two numbers, and every field is an integer or a source, which is plain data.
+unsafe impl Versioned for arenite_incremental_options_t {
+    const DEFAULT: Self = Self {
+        struct_size: size_of::<Self>() as u32,
+        flags: 0,
+        alignment: 0,
+        reserved: 0,
+        limit: 0,
+        main: SYSTEM,
+        persistent: SYSTEM,
+    };
+    const OLDER: &'static [usize] = &[];
+    const FLAGS: u32 = ARENITE_INCREMENTAL_PRESERVE_ALL
+        | ARENITE_INCREMENTAL_TFLITE_SHARING
+        | ARENITE_INCREMENTAL_NO_IN_PLACE
+        | ARENITE_INCREMENTAL_KEEP_ON_FAILURE;
+}
+
+/// Creates an incremental planner for a copy of the graph (subgraph 0 of it), without a plan yet. `options` may be null.
+///
+/// Returns: `ARENITE_OK`; `ARENITE_ERR_NULL`, `ARENITE_ERR_ARGUMENT`, `ARENITE_ERR_ALIGNMENT`, `ARENITE_ERR_NO_MEMORY`.
+/// Ownership: `*out` is the caller's until `arenite_incremental_destroy`; caller's buffers and callbacks are kept until then.
+///
+/// # Safety
+/// As `arenite_session_create`.
+#[no_mangle]
+#[must_use]
+pub unsafe extern "C" fn arenite_incremental_create(
+    graph: *const arenite_graph_t,
+    options: *const arenite_incremental_options_t,
+    out: *mut *mut arenite_incremental_t,
+    failure: *mut arenite_failure_t,
+) -> arenite_status_t {
+    let make = || {
+        // SAFETY: the caller's contract on `graph`.
+        let g = unsafe { handle::borrow(graph) }?;
+        // SAFETY: the caller's contract on `options`.
+        let o = unsafe { abi::read_or_default(options) }?;
+        super::options::zero(o.reserved)?;
+        let has = |flag| o.flags & flag != 0;
+        let sharing = match (has(ARENITE_INCREMENTAL_TFLITE_SHARING), has(ARENITE_INCREMENTAL_NO_IN_PLACE)) {
+            (false, false) => Sharing::Safe,
+            (true, false) => Sharing::Tflite,
+            (false, true) => Sharing::None,
+            _ => return Err(Error::argument("two flags contradict each other").needed(o.flags.into())),
+        };
+        let config = IncrementalConfig {
+            align: optional_align(o.alignment)?.unwrap_or(DEFAULT_ALIGN),
+            preserve_all: has(ARENITE_INCREMENTAL_PRESERVE_ALL),
+            sharing,
+            memory: MemoryPolicy {
+                limit: (o.limit > 0).then_some(o.limit),
+                keep_on_failure: has(ARENITE_INCREMENTAL_KEEP_ON_FAILURE),
+                ..MemoryPolicy::default()
+            },
+            main: source(&o.main)?,
+            persistent: source(&o.persistent)?,
+        };
+        Ok(IncrementalInner { graph: g.graphs[0].clone(), arena: IncrementalArena::new(&config) })
+    };
+    // SAFETY: the caller's contracts on `out` and `failure`.
+    unsafe { handle::create(out, failure, make) }
+}
+
+/// Replaces the copy of the graph, for instance when temporaries were added. Places stay; plan again where more changed than
+/// sizes, kinds and added tensors.
+///
+/// Returns: `ARENITE_OK`; `ARENITE_ERR_ARGUMENT` where it has fewer tensors or nodes than before.
+///
+/// # Safety
+/// `incremental` and `graph` are null or live.
+#[no_mangle]
+#[must_use]
+pub unsafe extern "C" fn arenite_incremental_set_graph(
+    incremental: *mut arenite_incremental_t,
+    graph: *const arenite_graph_t,
+) -> arenite_status_t {
+    let body = |i: &mut IncrementalInner| {
+        // SAFETY: the caller's contract on `graph`.
+        let g = unsafe { handle::borrow(graph) }?;
+        let (old, new) = (&i.graph, &g.graphs[0]);
+        if new.tensor_count() < old.tensor_count() || new.node_count() < old.node_count() {
+            return Err(Error::argument("the graph has fewer tensors or nodes than before"));
+        }
+        i.graph = new.clone();
+        Ok(())
+    };
+    // SAFETY: the caller's contract on `incremental`.
+    unsafe { handle::exclusive(incremental, body) }
+}
+
+/// Gives a tensor another size in bytes and another kind (`kAreniteArenaRw` and so on). Nothing is placed before the next
+/// execution of its node.
+///
+/// # Safety
+/// `incremental` is null or live.
+#[no_mangle]
+#[must_use]
+pub unsafe extern "C" fn arenite_incremental_set_tensor(
+    incremental: *mut arenite_incremental_t,
+    tensor: u32,
+    bytes: u64,
+    allocation_type: u32,
+) -> arenite_status_t {
+    let body = |i: &mut IncrementalInner| {
+        let allocation = Allocation::try_from(allocation_type)?;
+        let t = i.graph.tensor_mut(tensor as usize)?;
+        (t.bytes, t.allocation) = (Some(bytes), allocation);
+        Ok(())
+    };
+    // SAFETY: the caller's contract.
+    unsafe { handle::exclusive(incremental, body) }
+}
+
+/// Finds lifetimes and in-place sharing, and forgets all places. TFLite's PlanAllocations.
+///
+/// Returns: `ARENITE_OK`; `ARENITE_ERR_ARGUMENT` for a bad index and for a tensor that is written after its last use; there is
+/// no plan then.
+///
+/// # Safety
+/// `incremental` is null or live.
+#[no_mangle]
+#[must_use]
+pub unsafe extern "C" fn arenite_incremental_plan(incremental: *mut arenite_incremental_t) -> arenite_status_t {
+    // SAFETY: the caller's contract.
+    unsafe { handle::exclusive(incremental, |i: &mut IncrementalInner| i.arena.plan(&i.graph)) }
+}
+
+/// Places the tensors of nodes `first` to `last`, both inclusive, that have no place or outgrew theirs, and takes the memory.
+/// TFLite's ExecuteAllocations; `last` is -1 for a graph without nodes.
+///
+/// Nothing placed before moves or loses its contents, with or without a reset. Returns: `ARENITE_OK`;
+/// `ARENITE_ERR_UNKNOWN_SIZE`, `ARENITE_ERR_OVERFLOW`, `ARENITE_ERR_CAPACITY`, `ARENITE_ERR_NO_MEMORY`: all places are as
+/// before, and so is memory whose contents must survive.
+///
+/// # Safety
+/// `incremental` is null or live.
+#[no_mangle]
+#[must_use]
+pub unsafe extern "C" fn arenite_incremental_execute(
+    incremental: *mut arenite_incremental_t,
+    first: i32,
+    last: i32,
+) -> arenite_status_t {
+    // SAFETY: the caller's contract.
+    unsafe { handle::exclusive(incremental, |i: &mut IncrementalInner| i.arena.execute(&i.graph, first, last)) }
+}
+
+/// Forgets all places and keeps lifetimes and memory. TFLite's ResetAllocations. Persistent contents follow their tensors.
+///
+/// # Safety
+/// `incremental` is null or live.
+#[no_mangle]
+#[must_use]
+pub unsafe extern "C" fn arenite_incremental_reset(incremental: *mut arenite_incremental_t) -> arenite_status_t {
+    let body = |i: &mut IncrementalInner| {
+        i.arena.reset();
+        Ok(())
+    };
+    // SAFETY: the caller's contract.
+    unsafe { handle::exclusive(incremental, body) }
+}
+
+/// Forgets the places of main-arena tensors that begin after `node`; the rest stays, contents too. TFLite's
+/// ResetAllocationsAfter.
+///
+/// # Safety
+/// `incremental` is null or live.
+#[no_mangle]
+#[must_use]
+pub unsafe extern "C" fn arenite_incremental_reset_after(
+    incremental: *mut arenite_incremental_t,
+    node: i32,
+) -> arenite_status_t {
+    let body = |i: &mut IncrementalInner| {
+        i.arena.reset_after(node);
+        Ok(())
+    };
+    // SAFETY: the caller's contract.
+    unsafe { handle::exclusive(incremental, body) }
+}
+
+/// Gives the main arena's memory back and keeps the places. TFLite's ReleaseNonPersistentMemory.
+///
+/// # Safety
+/// `incremental` is null or live.
+#[no_mangle]
+#[must_use]
+pub unsafe extern "C" fn arenite_incremental_release(incremental: *mut arenite_incremental_t) -> arenite_status_t {
+    let body = |i: &mut IncrementalInner| {
+        i.arena.release();
+        Ok(())
+    };
+    // SAFETY: the caller's contract.
+    unsafe { handle::exclusive(incremental, body) }
+}
+
+/// Takes the main arena's memory again, every tensor at its old offset; does nothing where it is held. TFLite's
+/// AcquireNonPersistentMemory.
+///
+/// # Safety
+/// `incremental` is null or live.
+#[no_mangle]
+#[must_use]
+pub unsafe extern "C" fn arenite_incremental_acquire(incremental: *mut arenite_incremental_t) -> arenite_status_t {
+    // SAFETY: the caller's contract.
+    unsafe { handle::exclusive(incremental, |i: &mut IncrementalInner| i.arena.acquire()) }
+}
+
+/// Writes 1 where the main arena is committed, which it also is at 0 bytes, else 0. TFLite's HasNonPersistentMemory.
+///
+/// # Safety
+/// `incremental` is null or live; `out` is null or valid for one write.
+#[no_mangle]
+#[must_use]
+pub unsafe extern "C" fn arenite_incremental_has_memory(
+    incremental: *const arenite_incremental_t,
+    out: *mut u32,
+) -> arenite_status_t {
+    let body = |i: &IncrementalInner| {
+        // SAFETY: the caller's contract on `out`.
+        unsafe { guard::out(out, "out is null") }?.write(i.arena.has_memory().into());
+        Ok(())
+    };
+    // SAFETY: the caller's contract on `incremental`.
+    unsafe { handle::shared(incremental, body) }
+}
+
+/// Writes the address and size of a tensor's bytes; null and 0 for a tensor without any.
+///
+/// Valid until `arenite_incremental_generation` changes. Returns: `ARENITE_OK`; `ARENITE_ERR_STALE` where the tensor has
+/// outgrown its place: execute its node first; `ARENITE_ERR_ARGUMENT` where there is no such tensor.
+///
+/// # Safety
+/// `incremental` is null or live; `out_data` and `out_bytes` are null or valid for one write. `out_bytes` may be null.
+#[no_mangle]
+#[must_use]
+pub unsafe extern "C" fn arenite_incremental_resolve(
+    incremental: *const arenite_incremental_t,
+    tensor: u32,
+    out_data: *mut *mut c_void,
+    out_bytes: *mut usize,
+) -> arenite_status_t {
+    let body = |i: &IncrementalInner| {
+        // SAFETY: the caller's contracts on the outputs.
+        unsafe { write_address(out_data, out_bytes, || i.arena.resolve(&i.graph, tensor as usize)) }
+    };
+    // SAFETY: the caller's contract on `incremental`.
+    unsafe { handle::shared(incremental, body) }
+}
+
+/// Writes a number that changes exactly when the address of a tensor does.
+///
+/// # Safety
+/// `incremental` is null or live; `out_generation` is null or valid for one write.
+#[no_mangle]
+#[must_use]
+pub unsafe extern "C" fn arenite_incremental_generation(
+    incremental: *const arenite_incremental_t,
+    out_generation: *mut u64,
+) -> arenite_status_t {
+    let body = |i: &IncrementalInner| {
+        // SAFETY: the caller's contract on `out_generation`.
+        unsafe { guard::out(out_generation, "out_generation is null") }?.write(i.arena.generation());
+        Ok(())
+    };
+    // SAFETY: the caller's contract on `incremental`.
+    unsafe { handle::shared(incremental, body) }
+}
+
+/// Writes how many bytes the main and the persistent arena hold. TFLite's GetAllocInfo.
+///
+/// # Safety
+/// `incremental` is null or live; both outputs are null or valid for one write.
+#[no_mangle]
+#[must_use]
+pub unsafe extern "C" fn arenite_incremental_allocation_info(
+    incremental: *const arenite_incremental_t,
+    out_main_bytes: *mut usize,
+    out_persistent_bytes: *mut usize,
+) -> arenite_status_t {
+    let body = |i: &IncrementalInner| {
+        // SAFETY: the caller's contract on the outputs.
+        let main = unsafe { guard::out(out_main_bytes, "out_main_bytes is null") }?;
+        // SAFETY: as above.
+        let persistent = unsafe { guard::out(out_persistent_bytes, "out_persistent_bytes is null") }?;
+        let held = i.arena.allocation_info();
+        main.write(held.0);
+        persistent.write(held.1);
+        Ok(())
+    };
+    // SAFETY: the caller's contract on `incremental`.
+    unsafe { handle::shared(incremental, body) }
+}
+
+/// Writes what is placed as text that ends in a zero: the arenas, each tensor's life span and bytes, the five fullest nodes.
+/// TFLite's DumpDebugInfo.
+///
+/// At most `capacity` bytes are written, the text cut to fit; `*out_length` is the length of the whole text without its zero.
+///
+/// # Safety
+/// `incremental` is null or live; `text` is writable for `capacity`; `out_length` is null or valid for one write.
+#[no_mangle]
+#[must_use]
+pub unsafe extern "C" fn arenite_incremental_dump(
+    incremental: *const arenite_incremental_t,
+    text: *mut c_char,
+    capacity: u64,
+    out_length: *mut u64,
+) -> arenite_status_t {
+    let body = |i: &IncrementalInner| {
+        // SAFETY: the caller's contract on `out_length`.
+        let length = unsafe { guard::out(out_length, "out_length is null") }?;
+        // SAFETY: the caller's contract on `text`; any byte is a character.
+        let to = unsafe { abi::array_mut(text.cast::<u8>(), capacity, "text is null") }?;
+        let mut dump = String::new();
+        i.arena.dump(&mut dump).map_err(|_| Error::internal("the dump was not written").of(Subject::None))?;
+        if let Some(room) = to.len().checked_sub(1) {
+            let n = room.min(dump.len());
+            to[..n].copy_from_slice(&dump.as_bytes()[..n]);
+            to[n] = 0;
+        }
+        length.write(dump.len() as u64);
+        Ok(())
+    };
+    // SAFETY: the caller's contract on `incremental`.
+    unsafe { handle::shared(incremental, body) }
+}
+
+/// Copies the record of the last failing call.
+///
+/// # Safety
+/// `incremental` is null or live; `out` is null or writable for its `struct_size`.
+#[no_mangle]
+#[must_use]
+pub unsafe extern "C" fn arenite_incremental_last_failure(
+    incremental: *const arenite_incremental_t,
+    out: *mut arenite_failure_t,
+) -> arenite_status_t {
+    // SAFETY: the caller's contracts.
+    unsafe { handle::last_failure(incremental, out) }
+}
+
+/// Destroys an incremental planner and gives its memory back; null is allowed. All its addresses end.
+///
+/// # Safety
+/// `incremental` is null or live, and is not used again after `ARENITE_OK`.
+#[no_mangle]
+pub unsafe extern "C" fn arenite_incremental_destroy(incremental: *mut arenite_incremental_t) -> arenite_status_t {
+    // SAFETY: the caller's contract.
+    unsafe { handle::destroy(incremental) }
+}
