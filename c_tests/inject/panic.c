@@ -32,8 +32,6 @@ static void set_up(void) {
     tensor.struct_size = sizeof tensor;
     tensor.bytes = 100;
     tensor.allocation_type = kAreniteArenaRw;
-    memset(&record, 0, sizeof record);
-    record.struct_size = sizeof record;
     CHECK_OK(arenite_graph_create(&graph));
     CHECK_OK(arenite_graph_add_tensor(graph, &tensor, &index));
     CHECK_OK(arenite_planner_create(NULL, &planner, NULL));
@@ -156,6 +154,7 @@ static void destroy_works_after_a_panic_in_destroy(void) {
 }
 
 int main(void) {
+    record.struct_size = sizeof record;
     RUN(a_call_without_a_handle_recovers);
     RUN(the_nth_call_is_hit);
     RUN(a_graph_is_poisoned);

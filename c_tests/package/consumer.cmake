@@ -9,7 +9,8 @@ run("${CMAKE_COMMAND}" -G "${GENERATOR}" -S "${SOURCE}/examples/cmake" -B "${WOR
   "-DCMAKE_C_COMPILER=${C}" "-DCMAKE_CXX_COMPILER=${CXX}" -DCMAKE_BUILD_TYPE=Release "-DBUILD_SHARED_LIBS=${shared}"
   "-DCMAKE_C_FLAGS=-Wall -Wextra -Wpedantic -Werror" "-DCMAKE_CXX_FLAGS=-Wall -Wextra -Wpedantic -Werror"
   -DCMAKE_NO_SYSTEM_FROM_IMPORTED=ON # or the warnings of arenite.h would be suppressed
-  "-DARENITE_FROM=${WAY}" "-DARENITE_DIR=${SOURCE}" "-DCMAKE_PREFIX_PATH=${PREFIX}" "-DARENITE_CARGO_TARGET_DIR=${CARGO_DIR}")
+  "-DARENITE_FROM=${WAY}" "-DARENITE_DIR=${SOURCE}" "-DCMAKE_PREFIX_PATH=${PREFIX}" "-DARENITE_CARGO_TARGET_DIR=${CARGO_DIR}"
+  "-DARENITE_FEATURES=${FEATURES}")
 run("${CMAKE_COMMAND}" --build "${WORK}")
 set(programs app_c)
 if(CXX)

@@ -1,6 +1,9 @@
 # The system libraries that CMake put on the targets are those that rustc names when it builds our archive. In a target
 # directory of its own, so that the flag does not make cargo build the others again.
 include("${CMAKE_CURRENT_LIST_DIR}/run.cmake")
+# Nothing that is built here runs: the fastest build will do.
+set(ENV{CARGO_PROFILE_DEV_OPT_LEVEL} 0)
+set(ENV{CARGO_PROFILE_DEV_DEBUG} false)
 set(arguments)
 if(FEATURES)
   list(APPEND arguments --features "${FEATURES}")

@@ -27,6 +27,7 @@ foreach(pair IN ITEMS "gcc g++" "clang clang++")
   endif()
 endforeach()
 
+# The consumers that build arenite use our cargo directory and find it built; test `rebuild` starts from nothing.
 # BR-54 too: the consumer names only arenite::arenite and gets the system libraries in the right order.
 foreach(way IN ITEMS add_subdirectory FetchContent find_package)
   foreach(kind IN ITEMS static shared)
@@ -37,7 +38,7 @@ foreach(way IN ITEMS add_subdirectory FetchContent find_package)
         add_script_test(${name} consumer.cmake package
           "-DWAY=${way}" "-DKIND=${kind}" "-DGENERATOR=${generator}" "-DC=${c}" "-DCXX=${cxx_of_${c}}"
           "-DSOURCE=${PROJECT_SOURCE_DIR}" "-DPREFIX=${stage}" "-DWORK=${CMAKE_CURRENT_BINARY_DIR}/consumers/${name}"
-          "-DCARGO_DIR=${CMAKE_CURRENT_BINARY_DIR}/consumers/cargo" "-DSONAME=${arenite_soname}"
+          "-DCARGO_DIR=${ARENITE_CARGO_TARGET_DIR}" "-DFEATURES=${ARENITE_FEATURES}" "-DSONAME=${arenite_soname}"
           "-DREADELF=${CMAKE_READELF}" "-DVERSION=${PROJECT_VERSION}")
         if(way STREQUAL "find_package")
           set_tests_properties(${name} PROPERTIES FIXTURES_REQUIRED installed)
@@ -69,6 +70,9 @@ add_script_test(rebuild rebuild.cmake package
 add_script_test(bare bare.cmake package
   "-DCARGO=${ARENITE_CARGO}" "-DCC=${CMAKE_C_COMPILER}" "-DNM=${CMAKE_NM}" "-DSOURCE=${PROJECT_SOURCE_DIR}"
   "-DWORK=${CMAKE_CURRENT_BINARY_DIR}/bare")
+
+add_script_test(readme_example readme.cmake package
+  "-DSOURCE=${PROJECT_SOURCE_DIR}" "-DWORK=${CMAKE_CURRENT_BINARY_DIR}/readme")
 
 # Rust without std.
 add_script_test(no_std no_std.cmake package

@@ -181,16 +181,30 @@ pub(crate) unsafe fn destroy<T: Opaque>(handle: *mut T) -> arenite_status_t {
             .users
             .compare_exchange(0, EXCLUSIVE, Ordering::Acquire, Ordering::Relaxed)
             .map_err(|_| Error::busy("another call is using the object"))?;
-        found.magic.store(DEAD, Ordering::Release);
-        let place = handle.cast::<Handle<T>>();
-        // SAFETY: `new` wrote a `Handle<T>` there, and `users` says that nobody else is using it.
-        let value = unsafe { place.read() };
-        // SAFETY: allocated by `new` with this layout; its contents were moved out.
-        unsafe { dealloc(place.cast(), Layout::new::<Handle<T>>()) };
-        // Last, so that the memory is back even if the value's drop panics.
+        let memory = Memory(handle.cast::<Handle<T>>());
+        // SAFETY: `users` says that nobody else is using it, and `memory` frees its place without dropping it again.
+        let value = unsafe { found.value.get().read() };
+        // A callback that gives memory back may call into the handle: it is still there and says `BUSY`.
         drop(value);
+        drop(memory);
         Ok(())
     })
+}
+
+/// The memory of a handle whose value was moved out. Dropped after the value, also when the value's drop panics.
+struct Memory<T: Opaque>(*mut Handle<T>);
+
+impl<T: Opaque> Drop for Memory<T> {
+    fn drop(&mut self) {
+        // SAFETY: `destroy` made it of a live handle that nobody else is using.
+        unsafe { &*self.0 }.magic.store(DEAD, Ordering::Release);
+        // SAFETY: as above.
+        let state = unsafe { &raw mut (*self.0).state };
+        // SAFETY: as above; the state is dropped once, here.
+        unsafe { state.drop_in_place() };
+        // SAFETY: allocated by `new` with this layout; nothing in it is alive any more.
+        unsafe { dealloc(self.0.cast(), Layout::new::<Handle<T>>()) };
+    }
 }
 
 /// The body of a non-`const` call: exclusive use of the value.
@@ -435,6 +449,10 @@ mod tests {
                             })
                         };
                         assert_eq!(status, ARENITE_OK);
+                        // SAFETY: as above.
+                        let status = unsafe { shared(cell, |_| Err(Error::capacity("full").needed(4))) };
+                        assert_eq!(status, ARENITE_ERR_CAPACITY);
+                        assert_eq!(failure(cell).needed, 4, "a record is whole");
                     }
                 });
             }
@@ -468,6 +486,41 @@ mod tests {
         assert_eq!(failure(cell.0).status, ARENITE_ERR_INTERNAL);
         assert_eq!(set(second.0, |_| Ok(())), ARENITE_ERR_INTERNAL, "a second exclusive handle is poisoned too");
         assert_eq!(set(third.0, |_| Ok(())), ARENITE_OK, "a shared one is whole");
+    }
+
+    struct nest_t {
+        _opaque: [u8; 0],
+    }
+    /// A value whose drop calls back into its own handle.
+    struct Nest(usize);
+    impl Drop for Nest {
+        fn drop(&mut self) {
+            let handle = ptr::with_exposed_provenance_mut::<nest_t>(self.0);
+            // SAFETY: the handle is being destroyed and its memory goes last.
+            assert_eq!(unsafe { exclusive(handle, |_| Ok(())) }, ARENITE_ERR_BUSY);
+            // SAFETY: as above.
+            assert_eq!(unsafe { destroy(handle) }, ARENITE_ERR_BUSY);
+        }
+    }
+    impl Opaque for nest_t {
+        type Inner = Nest;
+        const MAGIC: [u8; 4] = *b"nest";
+        const NULL: &'static str = "the nest is null";
+    }
+
+    #[test]
+    fn a_handle_is_busy_while_its_value_is_dropped() {
+        let nest = new::<nest_t>(Nest(0)).unwrap();
+        let address = nest.expose_provenance();
+        // SAFETY: the handle is live.
+        let set = unsafe {
+            exclusive(nest, |n| {
+                n.0 = address;
+                Ok(())
+            })
+        };
+        // SAFETY: the handle is live.
+        assert_eq!((set, unsafe { destroy(nest) }), (ARENITE_OK, ARENITE_OK));
     }
 
     #[test]

@@ -111,7 +111,8 @@ pub struct Lifetime {
     /// Where its bytes are. `first` and `last` mean nothing for [`Home::Elsewhere`].
     pub home: Home,
     written: bool,
-    read: bool,
+    /// A node reads it as an input.
+    pub(crate) read: bool,
 }
 
 /// A tensor that must survive to a later step than its last reader.

@@ -73,6 +73,9 @@ pub fn rows<T: Tables + ?Sized>(
         if root != t {
             let alias = work.rows[t];
             let honoured = home_row(graph, work.lifetimes, work.shares, t) == root;
+            if !honoured && work.lifetimes[t].home != Home::Arena {
+                continue;
+            }
             let row = &mut work.rows[root];
             row.last = row.last.max(work.lifetimes[t].last);
             if honoured {

@@ -91,7 +91,8 @@ impl Timeline {
             return Err(Error::argument("there is no such subgraph").of(Subject::Subgraph(entry as u32)));
         }
         for (i, g) in graphs.iter().enumerate() {
-            validate(g).map_err(|e| if e.subject == Subject::None { e.of(Subject::Subgraph(i as u32)) } else { e })?;
+            let subgraph = Subject::Subgraph(i as u32);
+            validate(g).map_err(|e| if e.subject == Subject::None { e.of(subgraph) } else { e.and(subgraph) })?;
         }
         let mut line = Timeline { steps: Vec::new(), visits: Vec::new(), ranges: Vec::new() };
         let mut stack = Vec::new();
@@ -208,7 +209,7 @@ impl Timeline {
             for n in 0..graph.node_count() {
                 let node = graph.node(n);
                 let (first, last) = steps.of(n);
-                for &t in node.temporaries.iter().chain(node.inputs).filter(|&&t| t >= 0) {
+                for &t in node.temporaries.iter().filter(|&&t| t >= 0) {
                     if scratch_only(&scratch[t as usize], options) {
                         out.spans[visit.graph as usize][t as usize].push(Span::new(first, last));
                     }
@@ -249,9 +250,10 @@ fn named(e: Error, graph: u32) -> Error {
     }
 }
 
-/// Whether a tensor is scratch of the nodes that list it and nothing else.
+/// Whether a tensor is scratch of the nodes that list it and nothing else: one that a node also reads as an input may
+/// carry data from node to node.
 fn scratch_only(l: &Lifetime, options: &Options) -> bool {
-    l.role == Role::Temporary && l.home == Home::Arena && options.policy != Policy::Tflite && !l.kept
+    l.role == Role::Temporary && l.home == Home::Arena && options.policy != Policy::Tflite && !l.kept && !l.read
 }
 
 #[cfg(test)]
@@ -354,5 +356,12 @@ mod tests {
         );
         let (_, s) = lives(&[main]);
         assert_eq!(s[0][4], [(0, 0), (2, 2)]);
+    }
+
+    #[test]
+    fn a_temporary_that_a_later_node_reads_is_alive_in_between() {
+        let ops = [op(&[0], &[1]).temporaries(&[4]), op(&[1], &[2]), op(&[2, 4], &[3])];
+        let (_, s) = lives(&[Small::new(&[8; 5], &[0], &[3], &ops)]);
+        assert_eq!(s[0][4], [(0, 2)]);
     }
 }

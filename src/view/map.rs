@@ -94,3 +94,48 @@ fn busiest(report: &Report, first: u64, steps: u64, columns: u64) -> Vec<u64> {
         })
         .collect()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::planner::{plan, BufferSpec, Options, Problem};
+    use crate::units::Align;
+
+    fn draw(problem: &Problem, scale: u64) -> String {
+        let plan = plan(problem, &Options::default()).unwrap();
+        let label = |i: usize| (i.to_string(), String::new());
+        let time = |s: u32| (u64::from(s).saturating_mul(scale), (u64::from(s) + 1).saturating_mul(scale) - 1);
+        let report = Report::of_problem("test".into(), problem, &plan, &label, &time).unwrap();
+        let mut out = Vec::new();
+        map(&mut out, &report, &letters(&report), 40).unwrap();
+        String::from_utf8(out).unwrap()
+    }
+
+    #[test]
+    fn a_short_peak_among_many_steps_is_seen() {
+        let mut p = Problem::new();
+        p.add_one(BufferSpec::new(100, Align::ONE), 0, 9_999).unwrap();
+        p.add_one(BufferSpec::new(900, Align::ONE), 7_777, 7_777).unwrap();
+        for scale in [1, 1 << 40] {
+            let map = draw(&p, scale);
+            assert!(map.contains('a') && map.contains('b'), "{map}");
+            assert!(map.lines().all(|l| l.chars().count() <= 40), "{map}");
+            assert_eq!(map.lines().count(), ROWS + 2);
+        }
+    }
+
+    #[test]
+    fn tiny_empty_and_enormous_arenas() {
+        assert_eq!(draw(&Problem::new(), 1), "");
+        for size in [1, u64::MAX] {
+            let mut p = Problem::new();
+            p.add_one(BufferSpec::new(size, Align::ONE), 0, 0).unwrap();
+            assert_eq!(draw(&p, 1).matches('a').count(), 8 * ROWS);
+        }
+        let mut p = Problem::new();
+        for i in 0..100 {
+            p.add_one(BufferSpec::new(10, Align::ONE), i, i).unwrap();
+        }
+        assert!(draw(&p, 1).contains('*'), "letters run out");
+    }
+}

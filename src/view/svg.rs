@@ -45,12 +45,13 @@ pub fn svg(w: &mut dyn Write, report: &Report) -> io::Result<()> {
     for i in order {
         block(w, report, i, &x, &y)?;
     }
+    peak(w, report, &x)?;
     writeln!(
         w,
-        r##"<polyline points="{}" fill="none" stroke="#222222" stroke-width="1.2">"##,
+        r##"<polyline points="{}" fill="none" stroke="#222222" stroke-width="1.2" pointer-events="none">"##,
         curve(report, last, &x, &y)
     )?;
-    writeln!(w, "<title>bytes alive</title></polyline>")?;
+    writeln!(w, "</polyline>")?;
     let bound = y(f.lower_bound as f64);
     writeln!(
         w,
@@ -92,9 +93,10 @@ fn block(w: &mut dyn Write, report: &Report, i: usize, x: Scale<'_>, y: Scale<'_
             (right - left).max(0.5),
             (low - high).max(0.5)
         )?;
-        let label = if r.name.is_empty() { &r.id } else { &r.name };
         let fits = ((right - left - 6.0) / 6.2).max(0.0) as usize;
-        if low - high >= 13.0 && fits >= 3 {
+        // A name cut to a few letters says less than the id.
+        let label = if r.name.is_empty() || fits < r.name.len().min(8) { &r.id } else { &r.name };
+        if low - high >= 13.0 && fits >= label.len().min(8) {
             writeln!(
                 w,
                 r##"<text x="{:.2}" y="{:.2}" fill="#000000" stroke="none">{}</text>"##,
@@ -131,17 +133,24 @@ fn axes(w: &mut dyn Write, report: &Report, (first, last): (u64, u64), x: Scale<
             base + 16.0
         )?;
     }
+    writeln!(w, r##"<text x="{:.2}" y="{:.2}" fill="#444444">step</text>"##, LEFT, base + 34.0)
+}
+
+/// A band over the peak step that lets the pointer through, and a mark above it that tells what it is.
+fn peak(w: &mut dyn Write, report: &Report, x: Scale<'_>) -> io::Result<()> {
     let (time, bytes) = report.peak;
-    let (left, right) = (x(time as f64), x(time as f64 + 1.0));
+    let (left, right) = (x(time as f64), x(time as f64 + 1.0).max(x(time as f64) + 1.0));
+    let (middle, high) = ((left + right) / 2.0, HEIGHT - BOTTOM - TOP);
     writeln!(
         w,
-        r##"<rect x="{left:.2}" y="{TOP}" width="{:.2}" height="{:.2}" fill="#ffe08a" fill-opacity="0.6"><title>peak: {} B alive at step {}</title></rect>"##,
-        (right - left).max(1.0),
-        base - TOP,
+        r##"<rect x="{left:.2}" y="{TOP}" width="{0:.2}" height="{high}" fill="#ffd54a" fill-opacity="0.25" pointer-events="none"/>
+<path d="M{4:.2} {1} h12 l-6 8 z" fill="#b8860b"><title>peak: {2} B alive at step {3}</title></path>"##,
+        right - left,
+        TOP - 9.0,
         grouped(bytes),
-        xml(&report.moment(time))
-    )?;
-    writeln!(w, r##"<text x="{:.2}" y="{:.2}" fill="#444444">step</text>"##, LEFT, base + 34.0)
+        xml(&report.moment(time)),
+        middle - 6.0
+    )
 }
 
 /// Bytes alive as a staircase.

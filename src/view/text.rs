@@ -16,6 +16,8 @@ pub struct Overview<'a> {
     pub entries: &'a [Report],
     /// The persistent arena.
     pub persistent_bytes: Bytes,
+    /// The part of it that resource variables take.
+    pub resource_bytes: Bytes,
     /// Constant data.
     pub constant_bytes: Bytes,
     /// Kernel scratch that was asked for, a part of the plan.
@@ -69,6 +71,11 @@ impl Overview<'_> {
         self.entries.iter().filter(largest).any(|r| r.facts.optimal) || arena <= self.lower_bound()
     }
 
+    /// Whether a graph was planned, not a bare problem.
+    fn is_model(&self) -> bool {
+        self.entries.iter().flat_map(|r| r.rows.first()).any(|r| r.subgraph.is_some())
+    }
+
     fn sum(&self, figure: impl Fn(&Report) -> u64) -> u64 {
         self.entries.iter().map(figure).fold(0, u64::saturating_add)
     }
@@ -109,17 +116,30 @@ fn head(w: &mut dyn Write, all: &Overview<'_>) -> io::Result<()> {
         let text = format!("  {what:<14} {:>16} B  {:>9}  {note}", grouped(bytes), human(bytes));
         writeln!(w, "{}", text.trim_end())
     };
-    line(w, "sum of tensors", total, "what one block per tensor would take".into())?;
-    let share = if total == 0 { 100.0 } else { 100.0 * arena as f64 / total as f64 };
-    line(w, "arena", arena, format!("{share:.1} % of the sum"))?;
+    let (sum, size) = match all.entries.len() {
+        0 | 1 => {
+            let share = if total == 0 { 100.0 } else { 100.0 * arena as f64 / total as f64 };
+            ("what one block per tensor would take".into(), format!("{share:.1} % of the sum"))
+        }
+        n => (format!("over all {n} entries"), "that of the largest entry: they run one at a time".into()),
+    };
+    line(w, "sum of tensors", total, sum)?;
+    line(w, "arena", arena, size)?;
     let ratio = if bound == 0 { 1.0 } else { arena as f64 / bound as f64 };
     let proof = match all.optimal() {
-        true => "proven: no smaller arena exists",
-        false => "a smaller arena is not ruled out",
+        true if arena <= bound => "proven: no smaller arena exists".into(),
+        true => format!("proven: no smaller arena exists at alignment {}", all.alignment),
+        false => "a smaller arena is not ruled out".to_string(),
     };
     line(w, "lower bound", bound, format!("arena / bound {ratio:.4}; {proof}"))?;
-    line(w, "persistent", all.persistent_bytes, "variables and unpacked weights, never reused".into())?;
-    line(w, "constants", all.constant_bytes, "weights, read from the file".into())?;
+    if all.is_model() {
+        let resources = match all.resource_bytes {
+            0 => String::new(),
+            bytes => format!("; {} B of resource variables", grouped(bytes)),
+        };
+        line(w, "persistent", all.persistent_bytes, format!("variables, unpacked weights: never reused{resources}"))?;
+        line(w, "constants", all.constant_bytes, "weights, read from the file".into())?;
+    }
     if let Some(scratch) = all.scratch_bytes {
         line(w, "scratch", scratch, "kernel scratch as given, part of the plan".into())?;
     }
@@ -132,9 +152,12 @@ fn head(w: &mut dyn Write, all: &Overview<'_>) -> io::Result<()> {
             how += &format!(", {} search nodes", grouped(r.facts.nodes));
         }
         if matches!(all.strategy, "auto" | "exact") && !r.facts.compared && !r.facts.optimal {
-            how += "; too many conflicts to compare with every greedy rule";
+            how += ", not compared with every greedy rule (too many conflicts)";
         }
         writeln!(w, "  {:<14} {how}", "strategy")?;
+    }
+    if !all.is_model() {
+        return writeln!(w);
     }
     let instance = arena.saturating_add(all.persistent_bytes);
     let process = instance.saturating_add(all.constant_bytes);
@@ -164,7 +187,7 @@ fn entry(w: &mut dyn Write, report: &Report, named: bool, options: TextOptions) 
     } else {
         writeln!(w, "In the arena:")?;
     }
-    writeln!(w, "     {:>15} {:>15}  {:<34} tensor", "offset", "bytes", "lives")?;
+    writeln!(w, "     {:>15} {:>15}  {:<40} tensor", "offset", "bytes", "lives")?;
     for &i in &placed[..shown] {
         row(w, report, i, letters[i])?;
     }
@@ -209,7 +232,7 @@ fn row(w: &mut dyn Write, report: &Report, i: usize, letter: u8) -> io::Result<(
     let r = &report.rows[i];
     let (offset, size) = (grouped(r.offset.unwrap_or(0)), grouped(r.size.unwrap_or(0)));
     let kept = if r.kept { " kept" } else { "" };
-    writeln!(w, "  {} {offset:>16} {size:>15}  {:<34} {}{kept}", letter as char, lives(report, r), r.title())?;
+    writeln!(w, "  {} {offset:>16} {size:>15}  {:<40} {}{kept}", letter as char, lives(report, r), r.title())?;
     for u in r.uses.iter().take(SHARERS) {
         let (other, bytes) = (report.rows[u.with].title(), u.bytes);
         match u.ended {
@@ -231,7 +254,7 @@ fn row(w: &mut dyn Write, report: &Report, i: usize, letter: u8) -> io::Result<(
 fn lives(report: &Report, row: &Row) -> String {
     let Some((first, last)) = row.hull() else { return "never".into() };
     let ops = match (report.op(first), report.op(last)) {
-        (Some(a), Some(b)) if first != last => format!(" {}..{}", cut(a, 11), cut(b, 11)),
+        (Some(a), Some(b)) if first != last => format!(" {}..{}", cut(a, 15), cut(b, 15)),
         (Some(a), _) => format!(" {}", cut(a, 24)),
         _ => String::new(),
     };

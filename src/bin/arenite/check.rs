@@ -10,7 +10,7 @@ use arenite::planner::{Problem, Span};
 use arenite::units::{Align, Bytes, Step};
 
 use super::check_out::{json, text, Finding};
-use super::input::{bytes, read, Input};
+use super::input::{bytes, read, shown, Input};
 use super::output::{to_stdout, Done, Failure, FAILED};
 use super::plan::{align, size};
 use super::planned::named;
@@ -99,7 +99,7 @@ pub fn run(args: &Args) -> Done<ExitCode> {
     let column = if args.solution.is_some() { OffsetColumn::Fixed } else { OffsetColumn::Solution };
     let input = read(Some(&args.problem), column, args.align)?;
     let solution = match &args.solution {
-        Some(path) => Some(Solution::read(&bytes(path)?).map_err(|e| Failure::about(path, e))?),
+        Some(path) => Some(Solution::read(&bytes(path)?).map_err(|e| Failure::about(shown(path), e))?),
         None => None,
     };
     let mut out = Outcome::default();
@@ -139,7 +139,7 @@ fn csv(args: &Args, file: &ProblemFile, solution: Option<&Solution>, out: &mut O
         None if file.has_offsets => (file.offsets.clone(), file.base),
         None => {
             let what = "line 1: expected a column offset or pointer, or a second file with the plan";
-            return Err(Failure::about(&args.problem, what));
+            return Err(Failure::about(shown(&args.problem), what));
         }
     };
     out.base = base;
@@ -159,10 +159,10 @@ fn csv(args: &Args, file: &ProblemFile, solution: Option<&Solution>, out: &mut O
 fn graphs(args: &Args, model: &Model, solution: Option<&Solution>, out: &mut Outcome) -> Done<()> {
     if solution.is_none() && model.offline_plan.is_none() {
         let what = "it holds no offline plan; expected a second file with id,offset";
-        return Err(Failure::about(&args.problem, what));
+        return Err(Failure::about(shown(&args.problem), what));
     }
     let mut model = model.clone();
-    let entries = super::planned::entries(&mut model, args.subgraph)?;
+    let entries = super::adjust::entries(&mut model, args.subgraph)?;
     let options = Options {
         policy: args.policy.unwrap_or_default(),
         in_place: !args.no_in_place,
@@ -185,7 +185,7 @@ fn graphs(args: &Args, model: &Model, solution: Option<&Solution>, out: &mut Out
     }
     for &entry in &entries {
         let lowered = lower(&model.subgraphs, entry, &options, &[])
-            .map_err(|e| Failure::about(&args.problem, named(&model, e)))?;
+            .map_err(|e| Failure::about(shown(&args.problem), named(&model, e)))?;
         let mut tensors = vec![(0, 0); lowered.problem.len()];
         for (k, ids) in lowered.buffers.iter().enumerate() {
             for (t, id) in ids.iter().enumerate() {

@@ -79,7 +79,9 @@ pub fn text(w: &mut dyn Write, out: &Outcome, ok: bool, all: bool) -> io::Result
         writeln!(w, "ok: {} buffers, no two alive together on the same bytes, {arena}", out.buffers)?;
     } else {
         let more = if out.truncated { "more than " } else { "" };
-        writeln!(w, "FAILED: {more}{} violations in {} buffers, {arena}", out.findings.len(), out.buffers)?;
+        let count = out.findings.len();
+        let s = if count == 1 { "" } else { "s" };
+        writeln!(w, "FAILED: {more}{count} violation{s} in {} buffers, {arena}", out.buffers)?;
     }
     let shown = if all { out.findings.len() } else { SHOWN };
     for finding in out.findings.iter().take(shown) {

@@ -48,12 +48,20 @@ impl Deref for Bytes {
     }
 }
 
+/// A path as messages show it.
+pub fn shown(path: &str) -> &str {
+    match path {
+        "-" => "standard input",
+        path => path,
+    }
+}
+
 /// Reads a whole file; `-` is standard input.
 pub fn bytes(path: &str) -> Done<Bytes> {
     let refuse = |e: std::io::Error| Failure::about(path, e);
     let mut owned = Vec::new();
     if path == "-" {
-        std::io::stdin().lock().read_to_end(&mut owned).map_err(|e| Failure::about("standard input", e))?;
+        std::io::stdin().lock().read_to_end(&mut owned).map_err(|e| Failure::about(shown(path), e))?;
         return Ok(Bytes::Owned(owned));
     }
     let mut file = File::open(path).map_err(refuse)?;
@@ -80,7 +88,7 @@ pub fn read(path: Option<&str>, offsets: OffsetColumn, align: Option<Align>) -> 
     };
     let bytes = bytes(path)?;
     let stem = Path::new(path).file_stem().map_or("model".into(), |s| s.to_string_lossy());
-    let refuse = |e: arenite::model::ReadError| Failure::about(path, e);
+    let refuse = |e: arenite::model::ReadError| Failure::about(shown(path), e);
     match format(path, &bytes) {
         Some(Format::Tflite) => Model::from_tflite(&bytes, &stem).map(Box::new).map(Input::Model).map_err(refuse),
         Some(Format::Table) => {
@@ -91,10 +99,10 @@ pub fn read(path: Option<&str>, offsets: OffsetColumn, align: Option<Align>) -> 
             Ok(Input::Model(Box::new(model)))
         }
         Some(Format::Csv) => problem(&bytes, offsets, align).map(Box::new).map(Input::Problem).map_err(refuse),
-        Some(Format::Profile) => Err(Failure::about(path, "recorded profiles (JSON) are not supported yet")),
-        Some(Format::Trace) => Err(Failure::about(path, "this is an allocation trace, which cannot be planned as it is")),
+        Some(Format::Profile) => Err(Failure::about(shown(path), "recorded profiles (JSON) are not supported yet")),
+        Some(Format::Trace) => Err(Failure::about(shown(path), "this is an allocation trace, which cannot be planned as it is")),
         None => Err(Failure::about(
-            path,
+            shown(path),
             "expected a .tflite file (TFL3 at byte 4), a graph table (\"tgt 1\" on line 1) or a problem CSV (a header on \
              line 1 with id,lower,upper,size)",
         )),

@@ -64,6 +64,7 @@ fn head(planned: &Planned) -> Map<String, Value> {
         "alignment": all.alignment,
         "in_place": all.in_place,
         "plan_ns": planned.plan_ns,
+        "resource_bytes": all.resource_bytes,
         "input": all.title,
         "strategy_asked": all.strategy,
         "ratio": if bound == 0 { 1.0 } else { all.arena_bytes() as f64 / bound as f64 },
@@ -81,13 +82,8 @@ fn head(planned: &Planned) -> Map<String, Value> {
 fn offsets_row(report: &Report, row: &Row, entry: Option<u32>) -> Map<String, Value> {
     let mut out = Map::new();
     let hull = row.hull();
-    // A tensor's index is a number; the ids of a CSV are whatever text it holds.
-    let id = match row.subgraph {
-        Some(_) => row.id.parse::<u64>().map_or_else(|_| json!(row.id), |n| json!(n)),
-        None => json!(row.id),
-    };
     out.insert("subgraph".into(), json!(row.subgraph));
-    out.insert("id".into(), id);
+    out.insert("id".into(), id(row));
     out.insert("name".into(), json!(row.name));
     out.insert("offset".into(), json!(row.offset));
     out.insert("size".into(), json!(row.size));
@@ -107,7 +103,15 @@ fn offsets_row(report: &Report, row: &Row, entry: Option<u32>) -> Map<String, Va
         out.insert("persistent_offset".into(), json!(at));
     }
     if let Some(root) = row.root {
-        out.insert("root".into(), json!(report.rows[root].id));
+        out.insert("root".into(), id(&report.rows[root]));
     }
     out
+}
+
+/// A tensor's index is a number; the ids of a CSV are whatever text it holds.
+fn id(row: &Row) -> Value {
+    match row.subgraph {
+        Some(_) => row.id.parse::<u64>().map_or_else(|_| json!(row.id), |n| json!(n)),
+        None => json!(row.id),
+    }
 }

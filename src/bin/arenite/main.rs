@@ -1,5 +1,6 @@
 //! The command line: plans a model or a problem, and checks plans. One file per command.
 
+mod adjust;
 mod check;
 mod check_out;
 mod csv_out;

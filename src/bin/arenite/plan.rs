@@ -122,6 +122,10 @@ pub fn size(text: &str) -> Result<Bytes, String> {
 
 /// Runs the command.
 pub fn run(args: &Args) -> Done<ExitCode> {
+    let streams = [args.json, args.csv.as_deref() == Some("-"), args.svg.as_deref() == Some("-")];
+    if streams.iter().filter(|&&s| s).count() > 1 {
+        return Err(Failure("of --json, --csv - and --svg - only one can write to standard output".into()));
+    }
     let input = read(args.input.as_deref(), OffsetColumn::Fixed, args.align)?;
     let planned = match &input {
         Input::Model(model) => Planned::model(args, model)?,
@@ -147,7 +151,7 @@ pub fn run(args: &Args) -> Done<ExitCode> {
     }
     if args.json {
         to_stdout(|w| json::write(w, &planned))?;
-    } else if args.csv.as_deref() != Some("-") && args.svg.as_deref() != Some("-") {
+    } else if !streams.contains(&true) {
         to_stdout(|w| text(w, &planned.overview(), TextOptions { all: args.all, width: 100 }))?;
     }
     exceeded(args, &planned)

@@ -4,14 +4,15 @@ use std::path::Path;
 use std::time::Instant;
 
 use arenite::error::{Error, Subject};
-use arenite::graph::liveness::{Options, Pin};
+use arenite::graph::liveness::Options;
 use arenite::graph::lower::{lower, persistent, Lowered};
-use arenite::model::{CallKind, DType, Flags, Model, ProblemFile, Subgraph, Tensor, TensorKind};
+use arenite::model::{Flags, Model, ProblemFile};
 use arenite::planner::strategy::plan_with;
 use arenite::planner::{Options as PlanOptions, Plan, Problem};
 use arenite::units::{round_up, Align, Bytes};
 use arenite::view::{Names, Overview, Report};
 
+use super::adjust::{entries, pins, scratch, set_shape, with_end};
 use super::output::{Done, Failure};
 use super::plan::Args;
 use super::progress::Watch;
@@ -30,6 +31,7 @@ pub struct Planned {
     /// Nanoseconds spent placing.
     pub plan_ns: u64,
     persistent_bytes: Bytes,
+    resource_bytes: Bytes,
     constant_bytes: Bytes,
     scratch_bytes: Option<Bytes>,
     alignment: Bytes,
@@ -52,25 +54,25 @@ impl Names for ModelNames<'_> {
 
 impl Planned {
     /// Plans a bare problem.
-    pub fn problem(args: &Args, file: &ProblemFile) -> Done<Planned> {
+    pub fn problem(args: &Args, input: &ProblemFile) -> Done<Planned> {
         let title = title(args, "problem");
         let mut watch = Watch::new(args.deadline);
         let begin = Instant::now();
         let refuse = |e: Error| {
             let row = |s: Subject| match s {
                 Subject::Buffer(i) => {
-                    file.ids.get(i as usize).map(|id| format!(" ({s} is id {id:?}, line {})", file.line(i as usize)))
+                    input.ids.get(i as usize).map(|id| format!(" ({s} is id {id:?}, line {})", input.line(i as usize)))
                 }
                 _ => None,
             };
             let (a, b) = (row(e.subject).unwrap_or_default(), row(e.other).unwrap_or_default());
-            Failure::about(&title, format!("{e}{a}{b}"))
+            Failure::about(file(args), format!("{e}{a}{b}"))
         };
-        let plan = place(args, &title, &file.problem, &mut watch).map_err(refuse)?;
+        let plan = place(args, &title, &input.problem, &mut watch).map_err(refuse)?;
         let plan_ns = nanos(begin);
-        let label = |i: usize| (file.ids[i].clone(), file.names[i].clone());
-        let time = |s: u32| (file.time(s), file.time(s.saturating_add(1)).saturating_sub(1));
-        let report = Report::of_problem(title.clone(), &file.problem, &plan, &label, &time).map_err(refuse)?;
+        let label = |i: usize| (input.ids[i].clone(), input.names[i].clone());
+        let time = |s: u32| (input.time(s), input.time(s.saturating_add(1)).saturating_sub(1));
+        let report = Report::of_problem(title.clone(), &input.problem, &plan, &label, &time).map_err(refuse)?;
         let asked = args.align.unwrap_or(Align::ONE);
         Ok(Planned {
             title,
@@ -79,9 +81,10 @@ impl Planned {
             entries: Vec::new(),
             plan_ns,
             persistent_bytes: 0,
+            resource_bytes: 0,
             constant_bytes: 0,
             scratch_bytes: None,
-            in_place: file.problem.has_aliases(),
+            in_place: input.problem.has_aliases(),
             strategy: args.strategy.name(),
             warnings: expired(&watch),
         })
@@ -91,7 +94,7 @@ impl Planned {
     pub fn model(args: &Args, model: &Model) -> Done<Planned> {
         let mut model = model.clone();
         let title = title(args, &model.name);
-        let about = |e: Error, model: &Model| Failure::about(&title, named(model, e));
+        let about = |e: Error, model: &Model| Failure::about(file(args), named(model, e));
         for set in &args.set {
             set_shape(&mut model, set)?;
         }
@@ -109,7 +112,7 @@ impl Planned {
         let mut plan_ns = 0;
         let mut done: Vec<(Lowered, Plan)> = Vec::new();
         for (&entry, pins) in entries.iter().zip(&pins) {
-            let lowered = lower(&model.subgraphs, entry, &options, &with_end(&model, entry, pins, &title)?)
+            let lowered = lower(&model.subgraphs, entry, &options, &with_end(&model, entry, pins, args)?)
                 .map_err(|e| about(e, &model))?;
             let begin = Instant::now();
             let plan = place(args, &title, &lowered.problem, &mut watch).map_err(|e| about(e, &model))?;
@@ -142,6 +145,7 @@ impl Planned {
             entries: entries.iter().map(|&k| k as u32).collect(),
             plan_ns,
             persistent_bytes,
+            resource_bytes: persistent_bytes - kept.bytes,
             scratch_bytes: scratch,
             alignment: options.align.bytes(),
             in_place: options.in_place && !options.keep_all,
@@ -156,6 +160,7 @@ impl Planned {
             title: &self.title,
             entries: &self.reports,
             persistent_bytes: self.persistent_bytes,
+            resource_bytes: self.resource_bytes,
             constant_bytes: self.constant_bytes,
             scratch_bytes: self.scratch_bytes,
             alignment: self.alignment,
@@ -172,6 +177,11 @@ fn title(args: &Args, otherwise: &str) -> String {
         Some("-") => "standard input".into(),
         Some(path) => Path::new(path).file_name().map_or(path.into(), |n| n.to_string_lossy().into_owned()),
     }
+}
+
+/// The input as messages show it.
+pub fn file(args: &Args) -> &str {
+    args.input.as_deref().map_or("the built-in network", super::input::shown)
 }
 
 fn nanos(begin: Instant) -> u64 {
@@ -211,121 +221,6 @@ pub fn named(model: &Model, e: Error) -> String {
 fn expired(watch: &Watch) -> Vec<String> {
     let text = "the deadline ended the search; another run may find another plan";
     watch.expired.then(|| text.to_string()).into_iter().collect()
-}
-
-fn set_shape(model: &mut Model, set: &str) -> Done<()> {
-    let refuse = || Failure::about(format!("--set {set}"), "expected NAME=SHAPE, for instance input=1,224,224,3");
-    let (name, shape) = set.rsplit_once('=').ok_or_else(refuse)?;
-    let dims = match shape.trim() {
-        "" => Vec::new(),
-        shape => shape
-            .split([',', 'x'])
-            .map(|d| d.trim().parse::<i64>().ok().filter(|&d| d >= 0))
-            .collect::<Option<Vec<_>>>()
-            .ok_or_else(refuse)?,
-    };
-    model.set_shape(name, &dims).map_err(|e| Failure::about(format!("--set {set}"), e))?;
-    Ok(())
-}
-
-/// `K:REST` where K is a number below the number of subgraphs, else the whole text.
-fn subgraph_of<'a>(model: &Model, text: &'a str) -> (Option<usize>, &'a str) {
-    match text.split_once(':') {
-        Some((k, rest)) => match k.parse::<usize>() {
-            Ok(k) if k < model.subgraphs.len() => (Some(k), rest),
-            _ => (None, text),
-        },
-        None => (None, text),
-    }
-}
-
-/// Adds a temporary to each node that was given scratch. Returns the sum.
-fn scratch(model: &mut Model, args: &Args) -> Done<Option<Bytes>> {
-    let mut sum = None;
-    for given in &args.scratch {
-        let refuse = |what: String| Failure::about(format!("--scratch {given}"), what);
-        let form = || refuse("expected NODE=BYTES, for instance 12=4096 or 1:12=64KiB".into());
-        let (node, bytes) = given.rsplit_once('=').ok_or_else(form)?;
-        let bytes = super::plan::size(bytes).map_err(&refuse)?;
-        let (k, node) = subgraph_of(model, node);
-        let k = k.or(args.subgraph.map(|k| k as usize)).unwrap_or(0);
-        let node: usize = node.parse().map_err(|_| form())?;
-        let Some(graph) = model.subgraphs.get_mut(k) else { continue };
-        let (count, tensor) = (graph.nodes.len(), graph.tensors.len());
-        let Some(target) = graph.nodes.get_mut(node) else {
-            return Err(refuse(format!("there is no node {node} in subgraph {k}, which has {count}")));
-        };
-        target.temporaries.push(i32::try_from(tensor).map_err(|_| refuse("too many tensors".into()))?);
-        graph.tensors.push(Tensor {
-            name: format!("scratch of node {node}"),
-            dtype: DType::UInt8,
-            bytes: Some(bytes),
-            kind: TensorKind::Inter,
-            ..Tensor::default()
-        });
-        sum = Some(arenite::units::add(sum.unwrap_or(0), bytes).map_err(|e| refuse(e.to_string()))?);
-    }
-    Ok(sum)
-}
-
-/// The subgraphs to plan. One planned alone counts its calls as ordinary nodes.
-pub fn entries(model: &mut Model, alone: Option<u32>) -> Done<Vec<usize>> {
-    let Some(k) = alone else { return Ok(model.entries()) };
-    let count = model.subgraphs.len();
-    let Some(graph) = model.subgraphs.get_mut(k as usize) else {
-        return Err(Failure::about(format!("--subgraph {k}"), format!("the model has {count} subgraphs, from 0")));
-    };
-    for node in &mut graph.nodes {
-        node.call = CallKind::None;
-        node.subgraphs.clear();
-    }
-    Ok(vec![k as usize])
-}
-
-/// A pin whose step is `None` lasts to the end.
-type Until = (u32, Option<u32>);
-
-fn pins(args: &Args, model: &Model, entries: &[usize]) -> Done<Vec<Vec<Until>>> {
-    let mut out = vec![Vec::new(); entries.len()];
-    for given in &args.pin {
-        let refuse = |what: String| Failure::about(format!("--pin {given}"), what);
-        let form = || refuse("expected TENSOR=STEP, for instance 12=40 or logits=end".into());
-        let (tensor, step) = given.rsplit_once('=').ok_or_else(form)?;
-        let until = match step {
-            "end" => None,
-            step => Some(step.parse::<u32>().map_err(|_| form())?),
-        };
-        let whole = entries.first().and_then(|&e| find(&model.subgraphs[e], tensor));
-        let (entry, found) = match (whole, subgraph_of(model, tensor)) {
-            (Some(t), _) => (0, Some(t)),
-            (None, (Some(k), rest)) => {
-                let entry = entries.iter().position(|&e| e == k);
-                let entry = entry.ok_or_else(|| refuse(format!("subgraph {k} is not an entry of this plan")))?;
-                (entry, find(&model.subgraphs[k], rest))
-            }
-            (None, (None, _)) => (0, None),
-        };
-        let Some(tensor) = found else { return Err(refuse(format!("there is no tensor {tensor:?} to keep"))) };
-        if let Some(list) = out.get_mut(entry) {
-            list.push((tensor, until));
-        }
-    }
-    Ok(out)
-}
-
-/// A tensor by index or by name.
-fn find(graph: &Subgraph, text: &str) -> Option<u32> {
-    let by_index = text.parse::<u32>().ok().filter(|&t| (t as usize) < graph.tensors.len());
-    by_index.or_else(|| graph.tensors.iter().position(|t| t.name == text).map(|t| t as u32))
-}
-
-fn with_end(model: &Model, entry: usize, pins: &[Until], title: &str) -> Done<Vec<Pin>> {
-    if pins.is_empty() {
-        return Ok(Vec::new());
-    }
-    let line = arenite::graph::timeline::Timeline::of(&model.subgraphs, entry)
-        .map_err(|e| Failure::about(title, named(model, e)))?;
-    Ok(pins.iter().map(|&(tensor, until)| Pin { tensor, until: until.unwrap_or(line.last()) }).collect())
 }
 
 fn entry_title(model: &Model, entry: usize, several: bool, title: &str) -> String {
@@ -391,6 +286,11 @@ fn warnings(model: &Model, reports: &[Report]) -> Vec<String> {
     let resources = model.resources.iter().filter(|r| r.bytes.is_none()).count();
     if resources > 0 {
         out.push(format!("{resources} resource variables have no known size and are not counted as persistent"));
+    }
+    // A graph table has the nodes of resource variables but not their names, so it does not tell how many there are.
+    let mut nodes = planned.iter().flat_map(|&k| &model.subgraphs[k].nodes);
+    if nodes.any(|n| &*n.op == "VAR_HANDLE" && n.resource.is_none()) {
+        out.push("resource variables are not named in this file and are not counted as persistent".into());
     }
     out
 }

@@ -11,12 +11,16 @@ use indicatif::{ProgressBar, ProgressStyle};
 /// Work that is done sooner leaves no line.
 const QUIET: Duration = Duration::from_millis(500);
 
+/// How often the line changes.
+const REDRAW: Duration = Duration::from_millis(100);
+
 /// Watches one run of the planner.
 pub struct Watch {
     begin: Instant,
     deadline: Option<Duration>,
     shown: bool,
     bar: Option<ProgressBar>,
+    drawn: Duration,
     /// Whether the deadline ended the search.
     pub expired: bool,
 }
@@ -29,6 +33,7 @@ impl Watch {
             deadline: deadline.map(Duration::from_millis),
             shown: std::io::stderr().is_terminal(),
             bar: None,
+            drawn: Duration::ZERO,
             expired: false,
         }
     }
@@ -36,7 +41,8 @@ impl Watch {
     /// Told every few hundred search nodes.
     pub fn tick(&mut self, title: &str, p: &Progress) -> ControlFlow<()> {
         let spent = self.begin.elapsed();
-        if self.shown && spent > QUIET {
+        if self.shown && spent > QUIET && spent - self.drawn > REDRAW {
+            self.drawn = spent;
             let bar = self.bar.get_or_insert_with(|| {
                 let style = ProgressStyle::with_template("{spinner} {elapsed} {msg}");
                 ProgressBar::new_spinner().with_style(style.unwrap_or_else(|_| ProgressStyle::default_spinner()))

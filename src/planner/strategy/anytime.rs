@@ -3,12 +3,14 @@
 use alloc::vec::Vec;
 use core::ops::ControlFlow;
 
+use super::eject;
 use super::indexed;
 use super::instance::{Instance, Range};
-use super::options::{Options, Progress};
+use super::options::{Options, Progress, AUTO_EFFORT};
 use super::order::{self, Order};
 use super::search::{Cell, Outcome, Search};
-use super::valley::{self, ByRank, ByStart};
+use super::valley::{self, ByRank, ByStart, Picker};
+use super::window::{self, Index, Repack};
 use super::Strategy;
 use crate::error::Error;
 use crate::planner::bound::lower_bound;
@@ -34,7 +36,8 @@ struct Best {
 
 impl Best {
     fn offer(&mut self, arena: Bytes, strategy: Strategy, offsets: impl FnOnce() -> Vec<Bytes>) {
-        if arena < self.arena {
+        // An arena of 2^64 - 1 bytes is as large as the mark for none.
+        if arena < self.arena || self.offsets.is_empty() {
             self.arena = arena;
             self.offsets = offsets();
             self.strategy = strategy;
@@ -43,7 +46,7 @@ impl Best {
     }
 
     fn done(&self) -> bool {
-        self.arena <= self.goal
+        self.arena <= self.goal && (self.arena < Bytes::MAX || !self.offsets.is_empty())
     }
 }
 
@@ -62,7 +65,7 @@ pub(super) fn solve(
         arena: Bytes::MAX,
         bound,
         strategy: Strategy::Auto,
-        goal: options.capacity.map_or(rounded, |c| c.max(rounded)),
+        goal: options.capacity.filter(|&c| c >= bound).unwrap_or(rounded),
         stats: Stats::default(),
     };
     let mut compared = false;
@@ -72,6 +75,9 @@ pub(super) fn solve(
     }
     if !best.done() {
         compared = greedy(problem, &instance, &mut best)?;
+    }
+    if !best.done() && options.rules.heuristics && instance.len() > WINDOWS_FROM {
+        windows(&instance, align, options, &mut best, progress);
     }
     if !best.done() {
         search(&instance, &totals, align, options, &mut best, progress);
@@ -121,16 +127,16 @@ fn valleys(instance: &Instance, totals: &[u64], best: &mut Best) {
         }
     }
     let peaks = order::peaks(instance, totals);
-    let steps = 64 * n as u64 * u64::from(n.ilog2() + 1);
+    // Shared by the orders: c n log n, and for small problems what takes some hundred milliseconds at most.
+    let mut steps = (8 * n as u64 * u64::from(n.ilog2() + 1)).max(60_000_000);
     for keys in &order::VALLEY {
         let sorted = order::sorted(instance, keys, &peaks);
-        for hull in [&instance.hull, &mirrored] {
-            let mut picker = ByRank::new(sorted.clone(), hull, sections);
-            let found = valley::run(instance, hull, &mut picker, limit(best), steps);
-            offer(found, best);
-            if best.done() {
-                return;
-            }
+        let mut picker = ByRank::new(sorted, &instance.hull, sections);
+        let found = valley::run(instance, &instance.hull, &mut picker, limit(best), steps);
+        steps = steps.saturating_sub(picker.steps());
+        offer(found, best);
+        if best.done() {
+            return;
         }
     }
 }
@@ -151,6 +157,59 @@ fn greedy(problem: &Problem, instance: &Instance, best: &mut Best) -> Result<boo
         }
     }
     Ok(affordable)
+}
+
+/// Buffers above which windows are tried before a search of the whole.
+const WINDOWS_FROM: usize = 400;
+
+/// Tier 2: repacking what ends above a target, which is the bound at first, then half way from there to the best plan.
+fn windows(
+    instance: &Instance,
+    align: Align,
+    options: &Options,
+    best: &mut Best,
+    progress: &mut dyn FnMut(&Progress) -> ControlFlow<()>,
+) {
+    let step = align.bytes().max(instance.unit);
+    let budget = options.budget(0) / 4;
+    let index = Index::of(instance);
+    let mut offsets: Vec<u64> = best.offsets.iter().map(|o| o / instance.unit).collect();
+    let mut low = best.goal;
+    // Neighbours that ejection may look at: some ten thousand steps where lifetimes are short.
+    let mut neighbours = 40 * budget.min(AUTO_EFFORT / 4);
+    // Each step halves what is left; past a thousandth of a percent it is not worth the time.
+    while best.arena > best.goal && best.arena - low >= step.max(best.arena >> 17) {
+        let target = if low == best.goal { low } else { low + (best.arena - low) / 2 / step * step };
+        let (spent, arena, lower) = (best.stats.nodes, best.arena, best.bound);
+        let mut nodes = spent;
+        let mut moved = offsets.clone();
+        if eject::eject(instance, &index, target, &mut moved, &mut neighbours) {
+            let arena = instance.arena(&moved).expect("within the target");
+            offsets = moved;
+            best.offer(arena, options.strategy, || offsets.iter().map(|o| o * instance.unit).collect());
+            continue;
+        }
+        let end = window::repack(
+            instance,
+            &index,
+            options.rules,
+            target,
+            &mut offsets,
+            (&mut nodes, budget),
+            &mut |nodes| {
+                progress(&Progress { nodes, arena_bytes: arena, lower_bound: lower }).is_break()
+            },
+        );
+        best.stats.nodes = nodes;
+        if let Some(arena) = instance.arena(&offsets) {
+            best.offer(arena, options.strategy, || offsets.iter().map(|o| o * instance.unit).collect());
+        }
+        match end {
+            Repack::Met => {}
+            Repack::Stuck => low = if low == best.goal { low + 1 } else { target },
+            Repack::Stopped => return,
+        }
+    }
 }
 
 /// Tier 1: the exact search, in numbers as narrow as the arena allows.
@@ -201,8 +260,8 @@ fn rounds<V: Cell>(
     let mut stride = 0;
     for round in 0u32.. {
         share += share * 2 / 5;
-        // Every second round disturbs the orders: what they have in common may be what is wrong.
-        let noise = if round % 2 == 1 { round } else { 0 };
+        // Three rounds in four disturb the orders: what they have in common may be what is wrong.
+        let noise = if round % 4 != 0 { round } else { 0 };
         for low in [true, false] {
             let mut fell = false;
             let chosen = |k: usize| options.rules.order.is_none_or(|o| usize::from(o) == k);

@@ -30,8 +30,6 @@ pub(crate) struct Instance {
     pub fixed: Vec<u64>,
     /// Steps alive.
     pub life: Vec<u64>,
-    /// First step alive.
-    pub first: Vec<Step>,
     /// First and one past the last section of each buffer.
     pub hull: Vec<Range>,
     /// For buffers of several spans, `pieces[starts[i]..starts[i + 1]]`; both empty where all have one.
@@ -93,7 +91,6 @@ impl Instance {
             let spans = problem.spans(i);
             let hull = Range { lo: sections.from(spans[0].first), up: sections.to(spans[spans.len() - 1].last) };
             out.hull.push(hull);
-            out.first.push(spans[0].first);
             out.life.push(spans.iter().map(|s| u64::from(s.last - s.first) + 1).sum());
             if several {
                 out.starts.push(out.pieces.len() as u32);
@@ -123,7 +120,6 @@ impl Instance {
         self.size.reserve_exact(n);
         self.raw.reserve_exact(n);
         self.life.reserve_exact(n);
-        self.first.reserve_exact(n);
         self.hull.reserve_exact(n);
     }
 
@@ -190,42 +186,48 @@ impl Instance {
             .collect()
     }
 
-    /// The buffers `members` (ascending) as an instance of their own, over sections from `from` to `to`. Ranges are
-    /// clipped; those of `pins` are fixed where they are now.
-    pub fn part(&self, members: &[u32], from: u32, to: u32, pin: impl Fn(u32) -> Option<u64>) -> Instance {
+    /// A part of the instance as one of its own, over sections `[from, to)`: the buffers `free`, which lie inside, and
+    /// fixed blocks (range of the whole instance, offset, size), clipped. Blocks have the source `u32::MAX`.
+    pub fn window(&self, free: &[u32], blocks: &[(Range, u64, u64)], from: u32, to: u32) -> Instance {
         let mut out = Instance { unit: self.unit, ..Instance::default() };
-        out.reserve(members.len());
+        out.reserve(free.len() + blocks.len());
         let several = !self.starts.is_empty();
-        let clip = |r: &Range| Range { lo: r.lo.max(from) - from, up: r.up.min(to).max(from) - from };
-        let mut pinned = false;
-        for &m in members {
+        let clip = |r: &Range| Range { lo: r.lo.max(from) - from, up: r.up.min(to) - from };
+        for &m in free {
             let i = m as usize;
             out.source.push(m);
             out.size.push(self.size[i]);
             out.raw.push(self.raw[i]);
             out.life.push(self.life[i]);
-            out.first.push(self.first[i]);
+            out.hull.push(clip(&self.hull[i]));
             if !self.align.is_empty() {
                 out.align.push(self.align[i]);
             }
-            let at = pin(m).or(self.fixed_of(i));
-            pinned |= at.is_some();
-            out.fixed.push(at.unwrap_or(u64::MAX));
-            out.hull.push(clip(&self.hull[i]));
             if several {
                 out.starts.push(out.pieces.len() as u32);
-                out.pieces.extend(self.ranges(i).iter().filter(|r| r.lo < to && r.up > from).map(clip));
+                out.pieces.extend(self.ranges(i).iter().map(clip));
+            }
+        }
+        if !blocks.is_empty() {
+            out.fixed.resize(free.len(), u64::MAX);
+        }
+        for &(range, at, size) in blocks {
+            out.source.push(u32::MAX);
+            out.size.push(size);
+            out.raw.push(size * self.unit);
+            out.life.push(u64::from(range.up - range.lo));
+            out.hull.push(clip(&range));
+            out.fixed.push(at);
+            if !self.align.is_empty() {
+                out.align.push(1);
+            }
+            if several {
+                out.starts.push(out.pieces.len() as u32);
+                out.pieces.push(clip(&range));
             }
         }
         if several {
             out.starts.push(out.pieces.len() as u32);
-            for i in 0..out.len() {
-                let (first, last) = (out.starts[i] as usize, out.starts[i + 1] as usize);
-                out.hull[i] = Range { lo: out.pieces[first].lo, up: out.pieces[last - 1].up };
-            }
-        }
-        if !pinned {
-            out.fixed = Vec::new();
         }
         out.steps = self.steps[from as usize..to as usize].to_vec();
         out

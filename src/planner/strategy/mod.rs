@@ -1,12 +1,14 @@
 //! Strategies: who decides the order of placement and how long to search.
 
 mod anytime;
+mod eject;
 mod indexed;
 mod instance;
 mod options;
 mod order;
 mod search;
 mod valley;
+mod window;
 
 use core::ops::ControlFlow;
 

@@ -75,10 +75,11 @@ pub(crate) const SEARCH: [Order; 12] = [
 ];
 
 /// The orders of the valley heuristic besides the order of time.
-pub(crate) const VALLEY: [Order; 4] = [
+pub(crate) const VALLEY: [Order; 5] = [
     order([Total, Life, Area], false),
-    order([Total, Area, Life], false),
     order([Area, Life, Total], false),
+    Order { keys: [Sections, Bulk, Total], again: false, noise: 1 },
+    order([Total, Area, Life], false),
     order([Total, Size, Life], false),
 ];
 

@@ -107,7 +107,7 @@ pub(crate) struct ByRank {
 }
 
 /// Buffers starting in a stretch up to which looking at each is cheaper than the tree.
-const NARROW: usize = 48;
+const NARROW: usize = 256;
 
 impl ByRank {
     pub fn new(order: Vec<u32>, hull: &[Range], sections: usize) -> ByRank {
@@ -147,7 +147,7 @@ impl Picker for ByRank {
         let (from, to) = (self.first[lo as usize] as usize, self.first[up as usize] as usize);
         let mut rank = NONE;
         if to - from <= NARROW {
-            self.steps += (to - from) as u64 / 8;
+            self.steps += (to - from) as u64 / 8 + 1;
             for &(end, r) in &self.by_start[from..to] {
                 if end <= up {
                     rank = rank.min(r);

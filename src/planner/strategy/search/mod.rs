@@ -406,14 +406,15 @@ impl<'a, V: Cell> Search<'a, V> {
             next = b.least + V::ONE;
         }
         let next = self.shape.lift(&b, next);
-        if next > self.cap[b.id as usize] {
+        let cap = self.cap[b.id as usize];
+        if next > cap {
             return false;
         }
         items[0].least = next;
         items[0].flags = items[0].flags & !BLOCKED | RAISED;
         if self.rules.twins {
             for o in &mut items[1..] {
-                if o.least == b.least && self.shape.twins(o, &b) {
+                if o.least == b.least && self.shape.twins(o, &b) && self.cap[usize::from(o.id)] == cap {
                     o.least = next;
                     o.flags = o.flags & !BLOCKED | RAISED;
                 }
