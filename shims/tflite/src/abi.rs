@@ -99,6 +99,10 @@ pub struct Context {
     resize_tensor: usize,
     /// Takes a printf format and its arguments.
     pub report_error: Option<unsafe extern "C" fn(*mut Context, *const c_char, ...)>,
+    functions: [usize; 3],
+    threads: usize,
+    /// Gives what all subgraphs of an interpreter share, by kind.
+    pub external_context: Option<unsafe extern "C" fn(*mut Context, c_int) -> *mut c_void>,
 }
 
 const _: () = {
@@ -109,6 +113,7 @@ const _: () = {
     assert!(size_of::<Registration>() == 88 && offset_of!(Registration, builtin_code) == 40);
     assert!(offset_of!(Registration, custom_name) == 48 && offset_of!(Registration, inplace_operator) == 80);
     assert!(offset_of!(Context, tensors) == 16 && offset_of!(Context, report_error) == 40);
+    assert!(offset_of!(Context, external_context) == 80);
 };
 
 /// `std::vector<int>`.
@@ -263,6 +268,12 @@ pub type Constructor = unsafe extern "C" fn(*mut Planner, *mut Context, *mut *mu
 /// The name of that constructor for complete objects.
 pub const CONSTRUCTOR: &str =
     "_ZN6tflite12ArenaPlannerC1EP13TfLiteContextSt10unique_ptrINS_9GraphInfoESt14default_deleteIS4_EEbii";
+
+/// `tflite::Subgraph::GetExternalContext(TfLiteContext *, TfLiteExternalContextType)`.
+pub const EXTERNAL_CONTEXT: &str =
+    "_ZN6tflite8Subgraph18GetExternalContextEP13TfLiteContext25TfLiteExternalContextType";
+/// The kind of external context that every interpreter makes for itself.
+pub const CPU_BACKEND: c_int = 3;
 
 /// `operator delete(void *)`.
 pub type Delete = unsafe extern "C" fn(*mut c_void);

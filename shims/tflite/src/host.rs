@@ -29,6 +29,7 @@ pub struct Layout {
     /// `typeinfo` of the host's planner, may be null.
     pub typeinfo: *const c_void,
     graph_info: *const GraphInfoVtable,
+    external_context: *const c_void,
 }
 
 // SAFETY: all pointers are to functions and constant data of a library that is never unloaded (its handle is kept).
@@ -117,6 +118,7 @@ impl Library {
             planner: planner.cast(),
             typeinfo: self.own("_ZTIN6tflite12ArenaPlannerE").unwrap_or(core::ptr::null_mut()),
             graph_info: graph_info.cast(),
+            external_context: self.own(abi::EXTERNAL_CONTEXT).unwrap_or(core::ptr::null_mut()),
         })
     }
 
@@ -172,6 +174,25 @@ fn symbol_size(address: *const c_void) -> Option<usize> {
     }
     // SAFETY: a symbol of a loaded library.
     usize::try_from(unsafe { (*symbol).size }).ok()
+}
+
+impl Layout {
+    /// A number that the subgraphs of one interpreter share; 0 where it cannot be told.
+    ///
+    /// # Safety
+    /// `context` is the context of a graph that was verified.
+    pub unsafe fn interpreter(&self, context: *mut abi::Context) -> usize {
+        // SAFETY: the contract.
+        let get = unsafe { (*context).external_context };
+        match get {
+            // A context that has another function there is laid out in another way.
+            Some(get) if get as usize == self.external_context as usize => {
+                // SAFETY: the host's own function on its own context.
+                unsafe { get(context, abi::CPU_BACKEND) as usize }
+            }
+            _ => 0,
+        }
+    }
 }
 
 impl Host {

@@ -97,7 +97,7 @@ unsafe fn constructor(
                 // SAFETY: the host's constructor with its own arguments.
                 unsafe { construct(this, context, graph, preserve_all, align.bytes() as c_int, subgraph) };
                 // SAFETY: the object is made.
-                unsafe { watched::watch(this, align.bytes() as c_int, subgraph, (layout, &host.path)) };
+                unsafe { watched::watch(this, context, (align.bytes() as c_int, subgraph), (layout, &host.path)) };
             }
             (verified, ..) => {
                 let why = verified.err().unwrap_or("it asks for an unknown alignment".into());

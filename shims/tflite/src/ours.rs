@@ -39,7 +39,9 @@ pub unsafe fn construct(
     (layout, library): (Layout, &'static str),
 ) {
     let state = State::new(settings, strategy, align, preserve_all);
-    let entry = report::enter(library, subgraph, state.figures.clone());
+    // SAFETY: verified.
+    let interpreter = unsafe { layout.interpreter(context) };
+    let entry = report::enter(library, interpreter, subgraph, state.figures.clone());
     let object = Object { state, graph, context, subgraph, entry, delete: layout.delete, poisoned: false };
     let state = Box::into_raw(Box::new(object)).cast::<c_void>();
     // SAFETY: the host gave memory for its own planner, which is larger.

@@ -74,6 +74,8 @@ impl State {
         let whole = self.fresh && first <= 0 && i64::from(last) + 1 >= view.node_count() as i64;
         if whole {
             self.improve()?;
+        } else {
+            (self.figures.placed_by, self.figures.optimal) = ("incremental", false);
         }
         let planned = elapsed(start);
         if self.settings.verify {

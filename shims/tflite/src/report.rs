@@ -60,6 +60,7 @@ pub struct Figures {
 #[derive(Debug)]
 pub struct Entry {
     interpreter: u32,
+    key: usize,
     subgraph: i32,
     library: &'static str,
     figures: Figures,
@@ -77,31 +78,24 @@ fn entries() -> std::sync::MutexGuard<'static, Vec<Entry>> {
     ENTRIES.lock().unwrap_or_else(|e| e.into_inner())
 }
 
-/// Enters a planner of an interpreter. The interpreter is known by a guess: subgraph 0 comes first, and the others follow
-/// on the same thread.
-pub fn enter(library: &'static str, subgraph: i32, figures: Figures) -> usize {
-    use core::cell::Cell;
-    thread_local!(static CURRENT: Cell<Option<u32>> = const { Cell::new(None) });
+/// Enters a planner. `key` is shared by the subgraphs of an interpreter while it lives; 0 where nothing is known.
+pub fn enter(library: &'static str, key: usize, subgraph: i32, figures: Figures) -> usize {
     static AT_EXIT: Once = Once::new();
-    let wanted = settings().report.is_some() || settings().record.is_some();
     AT_EXIT.call_once(|| {
         extern "C" fn at_exit() {
             // A panic must not leave this function; there is nobody to tell.
             let _ = std::panic::catch_unwind(write_all);
         }
-        if wanted {
+        if settings().report.is_some() || settings().record.is_some() {
             // SAFETY: the function lives as long as the library, which nobody unloads (the host's constructor is in it).
             unsafe { libc::atexit(at_exit) };
         }
     });
     let mut all = entries();
     let next = all.iter().map(|e| e.interpreter + 1).max().unwrap_or(0);
-    let interpreter = match (subgraph, CURRENT.get()) {
-        (1.., Some(current)) => current,
-        _ => next,
-    };
-    CURRENT.set(Some(interpreter));
-    all.push(Entry { interpreter, subgraph, library, figures, alive: true, profile: None });
+    let same = |e: &&Entry| key != 0 && e.key == key && e.alive;
+    let interpreter = all.iter().find(same).map_or(next, |e| e.interpreter);
+    all.push(Entry { interpreter, key, subgraph, library, figures, alive: true, profile: None });
     all.len() - 1
 }
 

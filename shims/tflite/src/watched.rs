@@ -7,7 +7,7 @@ use std::time::Instant;
 
 use serde_json::Value;
 
-use crate::abi::{IntVector, Planner, PlannerVtable};
+use crate::abi::{Context, IntVector, Planner, PlannerVtable};
 use crate::host::Layout;
 use crate::report::{self, Figures};
 
@@ -31,10 +31,17 @@ fn watches<R>(f: impl FnOnce(&mut HashMap<usize, Watch>) -> R) -> R {
 /// Puts our table in front of the host's in an object that the host's constructor has made.
 ///
 /// # Safety
-/// `this` is such an object, and `layout` is its library's.
-pub unsafe fn watch(this: *mut Planner, align: i32, subgraph: i32, (layout, library): (Layout, &'static str)) {
+/// `this` is such an object, `context` its verified context, and `layout` its library's.
+pub unsafe fn watch(
+    this: *mut Planner,
+    context: *mut Context,
+    (align, subgraph): (i32, i32),
+    (layout, library): (Layout, &'static str),
+) {
     let figures = Figures { strategy: "host", alignment: u64::try_from(align).unwrap_or(0), ..Figures::default() };
-    let entry = report::enter(library, subgraph, figures.clone());
+    // SAFETY: the contract.
+    let interpreter = unsafe { layout.interpreter(context) };
+    let entry = report::enter(library, interpreter, subgraph, figures.clone());
     watches(|w| w.insert(this as usize, Watch { entry, figures, host: layout.planner }));
     // SAFETY: the first word of an object is its table.
     unsafe { (*this).vtable = crate::vtable_for(layout.typeinfo, FUNCTIONS) };
