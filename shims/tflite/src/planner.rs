@@ -1,7 +1,6 @@
 //! Our planner for one subgraph of the host's.
 
 use std::rc::Rc;
-use std::time::Instant;
 
 use arenite::error::Error;
 use arenite::graph::incremental::{Arena, Incremental, Record, UNSET};
@@ -13,7 +12,7 @@ use arenite::units::Align;
 
 use crate::memory::{Contents, Memory};
 use crate::report::Figures;
-use crate::settings::Settings;
+use crate::settings::{cpu_ns, Settings};
 use crate::tables::View;
 
 /// Plans of the last few problems: control flow and changing shapes come back to the same ones.
@@ -58,17 +57,17 @@ impl State {
 
     /// Finds lifetimes; all places are forgotten, memory is kept.
     pub fn plan(&mut self, view: &View<'_>) -> Result<(), Error> {
-        let start = Instant::now();
+        let start = cpu_ns();
         self.fresh = true;
         let done = self.incremental.plan(view);
         self.figures.plans += 1;
-        self.figures.plan_ns += elapsed(start);
+        self.figures.plan_ns += cpu_ns() - start;
         done
     }
 
     /// Places the tensors of nodes `first ..= last`, takes the memory and tells the host where.
     pub fn execute(&mut self, view: &View<'_>, first: i32, last: i32) -> Result<(), Error> {
-        let start = Instant::now();
+        let start = cpu_ns();
         self.incremental.execute(view, first, last)?;
         let tflite_bytes = self.incremental.bytes().0;
         let whole = self.fresh && first <= 0 && i64::from(last) + 1 >= view.node_count() as i64;
@@ -77,13 +76,13 @@ impl State {
         } else {
             (self.figures.placed_by, self.figures.optimal) = ("incremental", false);
         }
-        let planned = elapsed(start);
+        let planned = cpu_ns() - start;
         if self.settings.verify {
             self.verify()?;
         }
-        let start = Instant::now();
+        let start = cpu_ns();
         self.commit(view)?;
-        self.figures.execute_ns += planned + elapsed(start);
+        self.figures.execute_ns += planned + cpu_ns() - start;
         self.fresh &= (0..view.tensor_count()).all(|t| self.incremental.record(t).is_none());
         let (main, persistent) = self.incremental.bytes();
         let f = &mut self.figures;
@@ -307,8 +306,4 @@ impl State {
     pub fn root_of(&self, t: usize) -> Option<u32> {
         self.incremental.root_of(t)
     }
-}
-
-fn elapsed(start: Instant) -> u64 {
-    u64::try_from(start.elapsed().as_nanos()).unwrap_or(u64::MAX)
 }

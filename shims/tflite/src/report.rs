@@ -48,9 +48,9 @@ pub struct Figures {
     pub resets: u64,
     /// Calls by the host: resets after a node.
     pub partial_resets: u64,
-    /// Nanoseconds in lifetimes.
+    /// Nanoseconds of processor time in lifetimes.
     pub plan_ns: u64,
-    /// Nanoseconds in placement and in taking memory.
+    /// Nanoseconds of processor time in placement and in taking memory.
     pub execute_ns: u64,
     /// Plans that passed the check.
     pub verified: u64,
