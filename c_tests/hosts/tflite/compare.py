@@ -118,16 +118,16 @@ def compare_model(python, a, wheel, path, xnnpack, batches):
         return {"wrong": f"not every plan was checked: {unverified}"}
     ours_bytes = sum(p["peak_arena_bytes"] for p in o["planners"])
     host_bytes = sum(p["peak_arena_bytes"] for p in h["planners"])
-    rule_bytes = sum(p["tflite_bytes"] for p in o["planners"])
-    if ours_bytes > host_bytes:
-        return {"wrong": f"the arena has {ours_bytes} bytes, TFLite's {host_bytes}"}
+    # TFLite 2.14 counts padding in what it holds: its rule's own bytes are the fair comparison.
+    rule_bytes = sum(p["peak_tflite_bytes"] for p in o["planners"])
+    if not ours_bytes <= rule_bytes <= host_bytes:
+        return {"wrong": f"the arena has {ours_bytes} bytes, by TFLite's rule {rule_bytes}, in TFLite {host_bytes}"}
     return {
         "batches": batches,
         "runs": sum("outputs" in s for s in outcome["steps"]),
         "partial_resets": sum(p["partial_resets"] for p in o["planners"]),
         "ours": ours_bytes, "host": host_bytes, "rule": rule_bytes,
         "ours_ns": o["planning_ns"], "host_ns": h["planning_ns"],
-        "default_align": None,
     }
 
 
@@ -158,7 +158,7 @@ def main():
     for xnnpack in [False, True]:
         print(f"\n{'default delegates (XNNPACK)' if xnnpack else 'no delegates'}")
         print(f"{'model':<44} {'batches':>8} {'runs':>4} {'ours':>12} {'TFLite':>12} {'ratio':>7} {'planning':>9}")
-        total = {"ours": 0, "host": 0, "ours_ns": 0, "host_ns": 0}
+        total = {"ours": 0, "rule": 0, "host": 0, "ours_ns": 0, "host_ns": 0}
         count = 0
         for path in models:
             row = compare_model(python, a, a.wheel, path, xnnpack, "1,3,2")
@@ -173,11 +173,11 @@ def main():
             count += 1
             for k in total:
                 total[k] += row[k]
-            ratio = row["ours"] / row["host"] if row["host"] else 1.0
-            print(f"{name:<44} {row['batches']:>8} {row['runs']:>4} {row['ours']:>12} {row['host']:>12} {ratio:>7.4f} "
+            ratio = row["ours"] / row["rule"] if row["rule"] else 1.0
+            print(f"{name:<44} {row['batches']:>8} {row['runs']:>4} {row['ours']:>12} {row['rule']:>12} {ratio:>7.4f} "
                   f"{row['ours_ns'] / max(1, row['host_ns']):>9.3f}", flush=True)
-        print(f"{count} models, outputs identical; arena {total['ours']} of {total['host']} bytes "
-              f"({total['ours'] / max(1, total['host']):.4f}), planning time {total['ours_ns'] / max(1, total['host_ns']):.3f} "
+        print(f"{count} models, outputs identical; arena {total['ours']} of {total['rule']} bytes "
+              f"({total['ours'] / max(1, total['rule']):.4f}; TFLite holds {total['host']}), planning time {total['ours_ns'] / max(1, total['host_ns']):.3f} "
               f"of TFLite's")
     lines, status, errors = run(python, "behaviours.py", [made], a.library, None, VERIFY="1")
     plain, _, _ = run(python, "behaviours.py", [made])

@@ -19,7 +19,8 @@ def values(rng, detail):
         return rng.standard_normal(shape).astype(dtype)
     if dtype == np.bool_:
         return rng.integers(0, 2, shape).astype(dtype)
-    return rng.integers(0, 100, shape).astype(dtype)
+    # Whole numbers may be sizes and counts; bytes are pixels and samples.
+    return rng.integers(0, 100 if np.dtype(dtype).itemsize == 1 else 4, shape).astype(dtype)
 
 
 def invoke(interpreter, seed, runs):

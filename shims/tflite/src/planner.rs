@@ -91,6 +91,7 @@ impl State {
         (f.tensors, f.nodes) = (view.tensor_count(), view.node_count());
         (f.arena_bytes, f.tflite_bytes, f.persistent_bytes) = (main, tflite_bytes, persistent);
         f.peak_arena_bytes = f.peak_arena_bytes.max(main);
+        f.peak_tflite_bytes = f.peak_tflite_bytes.max(tflite_bytes);
         f.held_bytes = self.main.capacity() as u64;
         Ok(())
     }

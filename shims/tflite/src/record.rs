@@ -12,6 +12,30 @@ use crate::tables::View;
 /// Numbers of the built-in operators that run subgraphs, and how many they name first in their options.
 const CALLS: [(i32, &str, usize); 3] = [(118, "branch", 2), (119, "loop", 2), (129, "sequence", 1)];
 
+/// Names of element types by the runtime's numbers, which are not those of the file format.
+const TYPES: [&str; 20] = [
+    "unknown",
+    "float32",
+    "int32",
+    "uint8",
+    "int64",
+    "string",
+    "bool",
+    "int16",
+    "complex64",
+    "int8",
+    "float16",
+    "float64",
+    "complex128",
+    "uint64",
+    "resource",
+    "variant",
+    "uint32",
+    "uint16",
+    "int4",
+    "bfloat16",
+];
+
 fn text(s: *const c_char) -> Option<String> {
     if s.is_null() {
         return None;
@@ -56,7 +80,7 @@ fn tensor(view: &View<'_>, state: &State, t: usize) -> Value {
     };
     json!({
         "name": text(raw.name).unwrap_or_default(),
-        "type": raw.kind,
+        "type": TYPES.get(raw.kind as usize).copied().unwrap_or("unknown"),
         "shape": view.list(raw.dims),
         "bytes": seen.bytes,
         "allocation": seen.allocation as u32,

@@ -32,6 +32,8 @@ pub struct Figures {
     pub held_bytes: u64,
     /// Bytes that TFLite's rule needs for the same tensors, at the same alignment.
     pub tflite_bytes: u64,
+    /// The most that ever was.
+    pub peak_tflite_bytes: u64,
     /// No plan needs less.
     pub lower_bound: u64,
     /// No smaller arena exists.
@@ -186,6 +188,7 @@ fn report_json(all: &[Entry]) -> Value {
             "peak_arena_bytes": f.peak_arena_bytes,
             "held_bytes": f.held_bytes,
             "tflite_bytes": f.tflite_bytes,
+            "peak_tflite_bytes": f.peak_tflite_bytes,
             "persistent_bytes": f.persistent_bytes,
             "planned_whole": f.whole,
             "buffers": f.buffers,

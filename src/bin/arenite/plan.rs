@@ -23,8 +23,9 @@ const AFTER: &str = "Examples:
   arenite plan problem.csv --csv solved.csv           the input's columns with offsets filled in
   arenite plan model.tflite --capacity 64KiB          exit 1 if it does not fit
 
-INPUT is told by its content: a .tflite file, a graph table (tgt 1), or a problem CSV with the columns
-id,lower,upper,size (lifetimes half-open) and optionally alignment, offset (fixed), gaps (lo-hi), name, root.";
+INPUT is told by its content: a .tflite file, a graph table (tgt 1), a profile recorded from a runtime (JSON), or a
+problem CSV with the columns id,lower,upper,size (lifetimes half-open) and optionally alignment, offset (fixed),
+gaps (lo-hi), name, root.";
 
 /// Plan a model's or a problem's memory: lifetimes, offsets, arena size and how good it is
 #[derive(clap::Args)]
