@@ -15,6 +15,8 @@ pub mod abi;
 pub mod arena;
 pub mod bare;
 #[cfg(feature = "std")]
+pub mod frame;
+#[cfg(feature = "std")]
 pub mod graph;
 pub mod guard;
 #[cfg(feature = "std")]
@@ -26,12 +28,16 @@ pub mod options;
 pub mod plan;
 #[cfg(feature = "std")]
 pub mod planner;
+#[cfg(feature = "std")]
+pub mod pool;
 pub mod status;
 pub mod version;
 
 #[cfg(feature = "std")]
 pub use arena::*;
 pub use bare::*;
+#[cfg(feature = "std")]
+pub use frame::*;
 #[cfg(feature = "std")]
 pub use graph::*;
 pub use lite::*;
@@ -41,5 +47,7 @@ pub use options::*;
 pub use plan::*;
 #[cfg(feature = "std")]
 pub use planner::*;
+#[cfg(feature = "std")]
+pub use pool::*;
 pub use status::*;
 pub use version::*;

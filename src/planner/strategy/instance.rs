@@ -75,7 +75,7 @@ impl Instance {
             unit = gcd(unit, strictest);
         }
         out.unit = unit.max(1);
-        let aligned = out.unit % strictest != 0;
+        let aligned = !out.unit.is_multiple_of(strictest);
         let sections = Sections::of(problem);
         for i in (0..n).filter(live) {
             let spec = &problem.buffers()[i].spec;
@@ -146,11 +146,6 @@ impl Instance {
 
     pub fn fixed_of(&self, i: usize) -> Option<u64> {
         self.fixed.get(i).copied().filter(|&at| at != u64::MAX)
-    }
-
-    /// Whether every buffer has one span and no offset is fixed: what the valley heuristic handles.
-    pub fn is_plain(&self) -> bool {
-        self.starts.is_empty() && self.fixed.is_empty()
     }
 
     /// The highest offset in units at which buffer `i` ends within `capacity` bytes, if any.

@@ -7,6 +7,7 @@ use arenite::units::Align;
 pub struct Random(pub u64);
 
 impl Random {
+    /// A number below `n`.
     pub fn below(&mut self, n: u64) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut x = self.0;
@@ -22,7 +23,8 @@ impl Random {
     }
 }
 
-pub const NAMES: [&str; 6] = ["chain+skips", "u-net", "densenet", "transformer", "inception", "uniform"];
+/// The families.
+pub const NAMES: [&str; 7] = ["chain+skips", "u-net", "densenet", "transformer", "inception", "uniform", "staircase"];
 
 /// About `n` buffers of family `name`, 64-byte aligned.
 pub fn make(name: &str, n: usize, seed: u64) -> Problem {
@@ -104,6 +106,11 @@ pub fn make(name: &str, n: usize, seed: u64) -> Problem {
                 rows.push((input, start.saturating_sub(1), step));
                 rows.extend(outputs.into_iter().map(|(size, at)| (size, at, step + 1)));
                 step += 2;
+            }
+        }
+        "staircase" => {
+            for i in 0..count {
+                rows.push((1 + r.below(1 << 16), i, i + count / 500));
             }
         }
         _ => {
