@@ -104,7 +104,10 @@ impl Object {
     }
 
     fn tell(&self) {
-        report::update(self.entry, &self.state.figures, || record::subgraph(&self.view(), &self.state, self.subgraph));
+        let profile = || record::subgraph(&self.view(), &self.state, self.subgraph);
+        let title = || format!("TensorFlow Lite, subgraph {}", self.subgraph);
+        let picture = || self.state.picture(&self.view(), title());
+        report::update(self.entry, &self.state.figures, profile, picture);
     }
 }
 

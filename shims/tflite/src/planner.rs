@@ -7,8 +7,9 @@ use arenite::graph::incremental::{Arena, Incremental, Record, UNSET};
 use arenite::graph::tables::{Allocation, Tables};
 use arenite::planner::bound::lower_bound;
 use arenite::planner::check::check;
-use arenite::planner::{plan, BufferSpec, Options, Plan, Problem, Strategy};
+use arenite::planner::{plan, BufferSpec, Options, Plan, Problem, Stats, Strategy};
 use arenite::units::Align;
+use arenite::view::{svg, Report};
 
 use crate::memory::{Contents, Memory};
 use crate::report::Figures;
@@ -260,6 +261,27 @@ impl State {
             }
         }
         self.figures.partial_resets += 1;
+    }
+
+    /// The plan in force as an SVG picture; `None` where it cannot be drawn.
+    pub fn picture(&self, view: &View<'_>, title: String) -> Option<String> {
+        let (problem, ids) = self.problem().ok()?;
+        let f = &self.figures;
+        let plan = Plan {
+            offsets: ids.iter().map(|&t| self.incremental.record(t).map_or(0, |r| r.offset)).collect(),
+            arena_bytes: f.arena_bytes,
+            lower_bound: lower_bound(&problem).ok()?.bytes,
+            optimal: f.optimal,
+            strategy: self.strategy,
+            align: self.align,
+            compared: false,
+            stats: Stats::default(),
+        };
+        let label = |i: usize| (ids[i].to_string(), crate::record::name(view, ids[i]));
+        let report = Report::of_problem(title, &problem, &plan, &label, &|s| (s.into(), s.into())).ok()?;
+        let mut out = Vec::new();
+        svg(&mut out, &report).ok()?;
+        String::from_utf8(out).ok()
     }
 
     /// Gives the main arena's memory back.

@@ -44,6 +44,12 @@ fn text(s: *const c_char) -> Option<String> {
     Some(unsafe { CStr::from_ptr(s) }.to_string_lossy().into_owned())
 }
 
+/// A tensor's name, empty where it has none.
+pub fn name(view: &View<'_>, t: usize) -> String {
+    // SAFETY: one of the host's tensors.
+    text(unsafe { (*view.raw(t)).name }).unwrap_or_default()
+}
+
 /// The subgraph with its plan in force.
 pub fn subgraph(view: &View<'_>, state: &State, index: i32) -> Value {
     let tensors: Vec<Value> = (0..view.tensor_count()).map(|t| tensor(view, state, t)).collect();
@@ -79,7 +85,7 @@ fn tensor(view: &View<'_>, state: &State, t: usize) -> Value {
         None => (None, None),
     };
     json!({
-        "name": text(raw.name).unwrap_or_default(),
+        "name": name(view, t),
         "type": TYPES.get(raw.kind as usize).copied().unwrap_or("unknown"),
         "shape": view.list(raw.dims),
         "bytes": seen.bytes,

@@ -69,6 +69,8 @@ pub struct Entry {
     alive: bool,
     /// The profile recorded last, written to a file of its own.
     profile: Option<Value>,
+    /// The plan as a picture.
+    picture: Option<String>,
 }
 
 static ENTRIES: Mutex<Vec<Entry>> = Mutex::new(Vec::new());
@@ -97,19 +99,27 @@ pub fn enter(library: &'static str, key: usize, subgraph: i32, figures: Figures)
     let next = all.iter().map(|e| e.interpreter + 1).max().unwrap_or(0);
     let same = |e: &&Entry| key != 0 && e.key == key && e.alive;
     let interpreter = all.iter().find(same).map_or(next, |e| e.interpreter);
-    all.push(Entry { interpreter, key, subgraph, library, figures, alive: true, profile: None });
+    all.push(Entry { interpreter, key, subgraph, library, figures, alive: true, profile: None, picture: None });
     all.len() - 1
 }
 
-/// Brings an entry up to date and writes the files where they are not too many writes yet. `profile` is only called
-/// where one is wanted.
-pub fn update(entry: usize, figures: &Figures, profile: impl FnOnce() -> Value) {
+/// Brings an entry up to date and writes the files where they are not too many writes yet. `profile` and `picture` are
+/// only called where they are wanted.
+pub fn update(
+    entry: usize,
+    figures: &Figures,
+    profile: impl FnOnce() -> Value,
+    picture: impl FnOnce() -> Option<String>,
+) {
     let s = settings();
     let mut all = entries();
     let e = &mut all[entry];
     e.figures = figures.clone();
     if s.record.is_some() {
         e.profile = Some(profile());
+    }
+    if s.report.as_ref().is_some_and(|p| has_extension(p, "svg")) {
+        e.picture = picture();
     }
     if figures.executes <= EAGER {
         write(&all);
@@ -131,9 +141,13 @@ fn write_all() {
 fn write(all: &[Entry]) {
     let s = settings();
     if let Some(path) = &s.report {
-        let is_json = path.extension().is_some_and(|e| e == "json");
-        let text = if is_json { pretty(&report_json(all)) } else { report_text(all) };
-        put(path, &text);
+        if has_extension(path, "svg") {
+            let pictures = all.iter().filter_map(|e| e.picture.as_ref());
+            pictures.enumerate().for_each(|(i, picture)| put(&numbered(path, i + 1), picture));
+        } else {
+            let is_json = has_extension(path, "json");
+            put(path, &if is_json { pretty(&report_json(all)) } else { report_text(all) });
+        }
     }
     if let Some(path) = &s.record {
         let interpreters = all.iter().filter(|e| e.profile.is_some()).map(|e| e.interpreter);
@@ -145,6 +159,10 @@ fn write(all: &[Entry]) {
             put(&numbered(path, i + 1), &pretty(&profile_json(all, interpreter)));
         }
     }
+}
+
+fn has_extension(path: &Path, extension: &str) -> bool {
+    path.extension().is_some_and(|e| e == extension)
 }
 
 fn pretty(value: &Value) -> String {
