@@ -59,7 +59,7 @@ fn files_that_cannot_be_read() {
     let path = temp.file("cut.tflite", b"\x1c\x00\x00\x00TFL3");
     refused(&["plan", &path], &[&path, "byte"]);
     let path = temp.file("p.json", "{\"nodes\": []}");
-    refused(&["plan", &path], &["profiles", "not supported yet"]);
+    refused(&["plan", &path], &[&path, "format", "expected text, got nothing"]);
     let path = temp.file("t.trace", "a 1 64 8\nf 1\n");
     refused(&["plan", &path], &["allocation trace"]);
     let run = with_input(&["plan", "-"], b"tgt 2\n");

@@ -341,6 +341,18 @@ fn growing_without_a_reset_moves_only_the_grown_tensor_and_over_nobody() {
 }
 
 #[test]
+fn a_better_plan_is_adopted_and_later_ranges_are_placed_around_it() {
+    let g = t_graph();
+    let mut p = g.run();
+    // Tensor 2 below 4 instead of above it.
+    p.adopt(|t| [(2, 12), (4, 24), (3, 40), (5, 40)].iter().find(|o| o.0 == t).map(|o| o.1));
+    expect(&p, &[(0, 0), (1, 4), (2, 12), (4, 24), (3, 40), (5, 40)], 58);
+    p.reset_after(0);
+    p.execute(&g, 1, 2).unwrap();
+    expect(&p, &[(0, 0), (1, 4), (2, 12), (5, 24), (3, 12), (4, 44)], 59);
+}
+
+#[test]
 fn errors_leave_the_state_as_it_was() {
     let mut g = s_graph();
     let mut p = g.run();

@@ -372,6 +372,17 @@ impl Incremental {
         Ok(())
     }
 
+    /// Moves tensors of the main arena: those for which `offset` has one, all others stay. The high-water mark becomes the
+    /// highest end. For a caller that has planned the same sizes and lifetimes better, which it must have checked.
+    pub fn adopt(&mut self, offset: impl Fn(usize) -> Option<Bytes>) {
+        self.high_water = 0;
+        for (t, record) in self.records.iter_mut().enumerate() {
+            let Some(r) = record.as_mut().filter(|r| r.arena == Arena::Main && r.size > 0) else { continue };
+            r.offset = offset(t).unwrap_or(r.offset);
+            self.high_water = self.high_water.max(r.offset.saturating_add(r.size));
+        }
+    }
+
     /// Forgets every place, in both arenas, and keeps the lifetimes.
     pub fn reset(&mut self) {
         self.records.fill(None);

@@ -1,4 +1,5 @@
-//! Models and the files they come in: `.tflite`, graph tables, problem and solution CSVs, allocation traces.
+//! Models and the files they come in: `.tflite`, graph tables, recorded profiles, problem and solution CSVs, allocation
+//! traces.
 //!
 //! A [`Model`] is the owned form of any of them that holds a graph; each of its [`Subgraph`]s is a
 //! [`Tables`](crate::graph::tables::Tables) and goes down to the planner as such. Arbitrary input gives a [`ReadError`]
@@ -16,6 +17,7 @@ mod mobilenet;
 mod ops;
 mod order_rules;
 mod problem_csv;
+mod profile;
 mod resources;
 mod rewrite;
 mod schema;

@@ -99,12 +99,16 @@ pub fn read(path: Option<&str>, offsets: OffsetColumn, align: Option<Align>) -> 
             Ok(Input::Model(Box::new(model)))
         }
         Some(Format::Csv) => problem(&bytes, offsets, align).map(Box::new).map(Input::Problem).map_err(refuse),
-        Some(Format::Profile) => Err(Failure::about(shown(path), "recorded profiles (JSON) are not supported yet")),
+        Some(Format::Profile) => {
+            let mut model = Model::from_profile(&bytes).map_err(refuse)?;
+            model.name = stem.into_owned();
+            Ok(Input::Model(Box::new(model)))
+        }
         Some(Format::Trace) => Err(Failure::about(shown(path), "this is an allocation trace, which cannot be planned as it is")),
         None => Err(Failure::about(
             shown(path),
-            "expected a .tflite file (TFL3 at byte 4), a graph table (\"tgt 1\" on line 1) or a problem CSV (a header on \
-             line 1 with id,lower,upper,size)",
+            "expected a .tflite file (TFL3 at byte 4), a graph table (\"tgt 1\" on line 1), a recorded profile (JSON) or a \
+             problem CSV (a header on line 1 with id,lower,upper,size)",
         )),
     }
 }

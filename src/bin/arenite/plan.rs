@@ -26,9 +26,10 @@ const AFTER: &str = "Examples:
   arenite plan new.csv --previous old.csv --keep offsets   move as few buffers as possible
   arenite plan p.csv --region sram=256KiB --region dram    a fast small memory and a slow large one
 
-INPUT is told by its content: a .tflite file, a graph table (tgt 1), or a problem CSV with the columns
-id,lower,upper,size (lifetimes half-open) and optionally alignment, offset (fixed), gaps (lo-hi), name, root, and with
---region regions (names of those allowed, separated by blanks) and benefit (what a better one is worth).";
+INPUT is told by its content: a .tflite file, a graph table (tgt 1), a profile recorded from a runtime (JSON), or a
+problem CSV with the columns id,lower,upper,size (lifetimes half-open) and optionally alignment, offset (fixed),
+gaps (lo-hi), name, root, and with --region regions (names of those allowed, separated by blanks) and benefit (what
+a better one is worth).";
 
 /// Plan a model's or a problem's memory: lifetimes, offsets, arena size and how good it is
 #[derive(clap::Args)]

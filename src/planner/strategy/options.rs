@@ -19,7 +19,7 @@ pub struct Options {
     pub rules: Rules,
 }
 
-/// Nodes that `auto` spends at most where nothing else is asked for: of the order of a second, see [`Options::budget`].
+/// Nodes that `auto` spends at most where nothing else is asked for: of the order of a second, see its effort.
 pub const AUTO_EFFORT: u64 = 1_500_000;
 
 impl Options {

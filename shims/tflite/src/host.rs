@@ -1,0 +1,213 @@
+//! The library that called us: found, and checked symbol by symbol before anything of it is relied on.
+
+use core::ffi::{c_int, c_void, CStr};
+use core::mem::{size_of, transmute, transmute_copy};
+use std::ffi::CString;
+use std::sync::Mutex;
+
+use crate::abi::{self, Constructor, Delete, GraphInfo, GraphInfoVtable, PlannerVtable};
+
+/// What is known of a host library.
+#[derive(Debug)]
+pub struct Host {
+    /// Its file.
+    pub path: String,
+    /// Its own planner's constructor.
+    pub constructor: Option<Constructor>,
+    /// All that our planner needs, or why ours cannot be used.
+    pub layout: Result<Layout, String>,
+    base: usize,
+}
+
+/// A library whose layout was found to be the known one.
+#[derive(Clone, Copy, Debug)]
+pub struct Layout {
+    /// Frees what the host's `operator new` gave.
+    pub delete: Delete,
+    /// The host's own planner's functions.
+    pub planner: *const PlannerVtable,
+    /// `typeinfo` of the host's planner, may be null.
+    pub typeinfo: *const c_void,
+    graph_info: *const GraphInfoVtable,
+    external_context: *const c_void,
+}
+
+// SAFETY: all pointers are to functions and constant data of a library that is never unloaded (its handle is kept).
+unsafe impl Send for Layout {}
+// SAFETY: as above.
+unsafe impl Sync for Layout {}
+
+static HOSTS: Mutex<Vec<&'static Host>> = Mutex::new(Vec::new());
+
+/// The library that holds the functions of `graph`, which is its own class and so the caller of the constructor.
+///
+/// # Safety
+/// `graph` points to an object with a table of virtual functions.
+pub unsafe fn of(graph: *const GraphInfo) -> Option<&'static Host> {
+    // SAFETY: the contract.
+    let table = unsafe { (*graph).vtable };
+    let (path, base) = library_of(table.cast())?;
+    let mut hosts = HOSTS.lock().unwrap_or_else(|e| e.into_inner());
+    if let Some(known) = hosts.iter().find(|h| h.base == base) {
+        return Some(known);
+    }
+    let host: &'static Host = Box::leak(Box::new(examine(&path, base)));
+    hosts.push(host);
+    Some(host)
+}
+
+fn library_of(address: *const c_void) -> Option<(CString, usize)> {
+    // SAFETY: the struct is plain data.
+    let mut info: libc::Dl_info = unsafe { core::mem::zeroed() };
+    // SAFETY: any address may be asked about.
+    let found = unsafe { libc::dladdr(address, &raw mut info) };
+    if found == 0 || info.dli_fname.is_null() {
+        return None;
+    }
+    // SAFETY: `dladdr` gave a terminated string that lives as long as the library is loaded.
+    let path = unsafe { CStr::from_ptr(info.dli_fname) };
+    Some((path.to_owned(), info.dli_fbase as usize))
+}
+
+fn examine(path: &CStr, base: usize) -> Host {
+    let text = path.to_string_lossy().into_owned();
+    // SAFETY: a terminated string; nothing is loaded that is not loaded already, so no code of it runs.
+    let handle = unsafe { libc::dlopen(path.as_ptr(), libc::RTLD_NOLOAD | libc::RTLD_LAZY) };
+    if handle.is_null() {
+        return Host { path: text, constructor: None, layout: Err("it cannot be opened again".into()), base };
+    }
+    let library = Library { handle, base };
+    // The handle's own scope begins with the library itself, so this is not our function of the same name.
+    let constructor = library.own(abi::CONSTRUCTOR).map(|p| {
+        // SAFETY: the mangled name states the signature.
+        unsafe { transmute::<*mut c_void, Constructor>(p) }
+    });
+    Host { path: text, constructor, layout: library.layout(), base }
+}
+
+struct Library {
+    handle: *mut c_void,
+    base: usize,
+}
+
+impl Library {
+    fn symbol(&self, name: &str) -> Option<*mut c_void> {
+        let name = CString::new(name).ok()?;
+        // SAFETY: the handle is open and stays so; the name is terminated.
+        let found = unsafe { libc::dlsym(self.handle, name.as_ptr()) };
+        (!found.is_null()).then_some(found)
+    }
+
+    /// A symbol that the library itself defines.
+    fn own(&self, name: &str) -> Option<*mut c_void> {
+        self.symbol(name).filter(|&p| library_of(p).is_some_and(|(_, base)| base == self.base))
+    }
+
+    fn layout(&self) -> Result<Layout, String> {
+        if !cfg!(all(target_os = "linux", target_pointer_width = "64")) {
+            return Err("only 64-bit Linux is known".into());
+        }
+        let planner = self.table("_ZTVN6tflite12ArenaPlannerE", &abi::PLANNER)?;
+        let graph_info = self.table("_ZTVN6tflite15InterpreterInfoE", &abi::GRAPH_INFO)?;
+        // In-place flags are part of a registration since the planner has this function.
+        self.own("_ZN6tflite12ArenaPlanner22IdentifyInPlaceTensorsEv").ok_or("its planner has no in-place sharing")?;
+        let delete = self.symbol("_ZdlPv").ok_or("it has no operator delete")?;
+        Ok(Layout {
+            // SAFETY: the mangled name states the signature.
+            delete: unsafe { transmute::<*mut c_void, Delete>(delete) },
+            planner: planner.cast(),
+            typeinfo: self.own("_ZTIN6tflite12ArenaPlannerE").unwrap_or(core::ptr::null_mut()),
+            graph_info: graph_info.cast(),
+            external_context: self.own(abi::EXTERNAL_CONTEXT).unwrap_or(core::ptr::null_mut()),
+        })
+    }
+
+    /// The functions of a class, if they are exactly those named, in that order.
+    fn table(&self, name: &str, functions: &[&str]) -> Result<*const usize, String> {
+        let table = self.own(name).ok_or_else(|| format!("it does not show {name}"))?.cast::<usize>();
+        let bytes = symbol_size(table.cast()).ok_or_else(|| format!("the size of {name} is unknown"))?;
+        // Two words stand before the functions.
+        if bytes != (functions.len() + 2) * size_of::<usize>() {
+            return Err(format!("{name} has {bytes} bytes, not {}", (functions.len() + 2) * size_of::<usize>()));
+        }
+        let table = table.wrapping_add(2);
+        for (i, function) in functions.iter().enumerate() {
+            // SAFETY: inside the symbol's size, just compared.
+            let entry = unsafe { *table.wrapping_add(i) };
+            if self.own(function).map(|p| p as usize) != Some(entry) {
+                return Err(format!("function {i} of {name} is not {function}"));
+            }
+        }
+        Ok(table)
+    }
+}
+
+/// The fields of `Elf64_Sym` up to the size.
+#[repr(C)]
+struct Symbol {
+    name: u32,
+    info: u8,
+    other: u8,
+    section: u16,
+    value: u64,
+    size: u64,
+}
+
+fn symbol_size(address: *const c_void) -> Option<usize> {
+    type Dladdr1 = unsafe extern "C" fn(*const c_void, *mut libc::Dl_info, *mut *const Symbol, c_int) -> c_int;
+    const RTLD_DL_SYMENT: c_int = 1;
+    // Asked for at run time: not every C library has it.
+    // SAFETY: a terminated name and the handle for all libraries.
+    let dladdr1 = unsafe { libc::dlsym(libc::RTLD_DEFAULT, c"dladdr1".as_ptr()) };
+    if dladdr1.is_null() {
+        return None;
+    }
+    // SAFETY: the function's documented signature.
+    let dladdr1: Dladdr1 = unsafe { transmute_copy(&dladdr1) };
+    // SAFETY: plain data.
+    let mut info: libc::Dl_info = unsafe { core::mem::zeroed() };
+    let mut symbol: *const Symbol = core::ptr::null();
+    // SAFETY: both outputs are writable.
+    let found = unsafe { dladdr1(address, &raw mut info, &raw mut symbol, RTLD_DL_SYMENT) };
+    if found == 0 || symbol.is_null() || info.dli_saddr.cast_const() != address {
+        return None;
+    }
+    // SAFETY: a symbol of a loaded library.
+    usize::try_from(unsafe { (*symbol).size }).ok()
+}
+
+impl Layout {
+    /// A number that the subgraphs of one interpreter share; 0 where it cannot be told.
+    ///
+    /// # Safety
+    /// `context` is the context of a graph that was verified.
+    pub unsafe fn interpreter(&self, context: *mut abi::Context) -> usize {
+        // SAFETY: the contract.
+        let get = unsafe { (*context).external_context };
+        match get {
+            // A context that has another function there is laid out in another way.
+            Some(get) if get as usize == self.external_context as usize => {
+                // SAFETY: the host's own function on its own context.
+                unsafe { get(context, abi::CPU_BACKEND) as usize }
+            }
+            _ => 0,
+        }
+    }
+}
+
+impl Host {
+    /// Whether `graph` of `context` is laid out as known; else why not.
+    ///
+    /// # Safety
+    /// `graph` is the host's graph and `context` its context, as passed to the constructor.
+    pub unsafe fn verify(&self, graph: *mut GraphInfo, context: *const abi::Context) -> Result<Layout, String> {
+        let layout = self.layout.clone()?;
+        // SAFETY: the contract.
+        if unsafe { (*graph).vtable } != layout.graph_info {
+            return Err("the graph is not an InterpreterInfo".into());
+        }
+        // SAFETY: the graph has the functions just compared.
+        unsafe { crate::tables::verify(graph, context) }?;
+        Ok(layout)
+    }
+}
