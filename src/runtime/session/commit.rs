@@ -15,7 +15,7 @@ impl Session {
     /// Contents of the reusable arena are undefined after a commit that changed the generation; persistent tensors keep
     /// theirs. Errors: `UnknownSize` and `Capacity` (memory limit, a bound buffer that became too small) name the tensor
     /// and change nothing. `NoMemory` leaves persistent contents; the old plan has its memory back, at possibly another
-    /// address, unless not even that much is left ([`MemoryPolicy::keep_on_failure`] avoids that); [`Session::revert`]
+    /// address, unless not even that much is left (`MemoryPolicy::keep_on_failure` avoids that); [`Session::revert`]
     /// returns to it.
     pub fn commit(&mut self) -> Result<(), Error> {
         if !self.stale && self.main.is_committed() {
