@@ -9,7 +9,7 @@ const TAKEN: u32 = 1;
 /// Looks at the lock before parking: a critical section of the pool is shorter than a trip to the kernel.
 const SPINS: u32 = 100;
 /// The longest a thread stays parked before it looks again.
-const PARK_NS: i64 = 200_000;
+const PARK_NS: libc::c_long = 200_000;
 
 /// A lock of two words. Unlike the standard one it can be taken in a fork handler and released in the child.
 ///
