@@ -1,3 +1,7 @@
+/* For posix_memalign, which C11 alone does not declare. */
+#ifndef _GNU_SOURCE
+#define _POSIX_C_SOURCE 200809L
+#endif
 /* The pool: life cycle, options, misuse, growth, resize, debug, threads. */
 #include "check.h"
 #include <arenite.h>
