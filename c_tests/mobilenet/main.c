@@ -29,7 +29,9 @@ typedef struct {
     uint32_t strategy;
 } settings_t;
 
-static const char *const strategies[4] = {"auto", "first-fit", "greedy-by-size", "tflm-greedy"};
+/* By number; those from 5 on are answers only. */
+static const char *const strategies[8] = {"auto",  "first-fit", "greedy-by-size", "tflm-greedy",
+                                          "exact", "valley",    "windows",        "search"};
 
 static int failures;
 
@@ -269,7 +271,7 @@ static void print_plan(const by_arena_t *e) {
     printf("  tensors %llu bytes in %llu buffers; arena %llu (%.1f %%), lower bound %llu, %s by %s\n",
            (unsigned long long)i->total_bytes, (unsigned long long)i->buffer_count, (unsigned long long)i->arena_bytes,
            100.0 * (double)i->arena_bytes / (double)i->total_bytes, (unsigned long long)i->lower_bound,
-           i->optimal ? "optimal" : "not proven optimal", strategies[i->strategy]);
+           i->optimal ? "optimal" : "not proven optimal", i->strategy < 8 ? strategies[i->strategy] : "an unknown strategy");
 }
 
 typedef struct {
