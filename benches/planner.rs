@@ -109,7 +109,9 @@ fn files(folder: &str) -> Vec<PathBuf> {
         .map_or_else(|| Path::new(env!("CARGO_MANIFEST_DIR")).join("../shared"), PathBuf::from);
     let folder = base.join("corpus").join(folder);
     let mut found: Vec<PathBuf> = std::fs::read_dir(&folder)
-        .map(|d| d.filter_map(|e| e.ok().map(|e| e.path())).filter(|p| p.extension().is_some_and(|e| e == "csv")).collect())
+        .map(|d| {
+            d.filter_map(|e| e.ok().map(|e| e.path())).filter(|p| p.extension().is_some_and(|e| e == "csv")).collect()
+        })
         .unwrap_or_default();
     if found.is_empty() {
         println!("SKIPPED: {} holds no problems", folder.display());
@@ -126,11 +128,8 @@ fn models(times: usize) {
     head("real models, all strategies: sums and worst cases");
     for align in [64, 128] {
         for kind in ["inter", "io"] {
-            let problems: Vec<Problem> = files("models")
-                .iter()
-                .filter(|p| stem_of(p).ends_with(kind))
-                .map(|p| load(p, align))
-                .collect();
+            let problems: Vec<Problem> =
+                files("models").iter().filter(|p| stem_of(p).ends_with(kind)).map(|p| load(p, align)).collect();
             if problems.is_empty() {
                 continue;
             }

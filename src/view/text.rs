@@ -71,12 +71,19 @@ impl Overview<'_> {
         self.entries.iter().filter(largest).any(|r| r.facts.optimal) || arena <= self.lower_bound()
     }
 
+    /// The alignment up to which [`Overview::optimal`] is proven: that of the entry whose proof it is.
+    pub fn proof_align(&self) -> Bytes {
+        let proven = self.entries.iter().filter(|r| r.facts.arena_bytes == self.arena_bytes() && r.facts.optimal);
+        proven.map(|r| r.facts.align.bytes()).min().unwrap_or(1)
+    }
+
     /// Whether a graph was planned, not a bare problem.
-    fn is_model(&self) -> bool {
+    pub fn is_model(&self) -> bool {
         self.entries.iter().flat_map(|r| r.rows.first()).any(|r| r.subgraph.is_some())
     }
 
-    fn sum(&self, figure: impl Fn(&Report) -> u64) -> u64 {
+    /// A figure summed over all entries.
+    pub fn sum(&self, figure: impl Fn(&Report) -> u64) -> u64 {
         self.entries.iter().map(figure).fold(0, u64::saturating_add)
     }
 }
@@ -128,7 +135,8 @@ fn head(w: &mut dyn Write, all: &Overview<'_>) -> io::Result<()> {
     let ratio = if bound == 0 { 1.0 } else { arena as f64 / bound as f64 };
     let proof = match all.optimal() {
         true if arena <= bound => "proven: no smaller arena exists".into(),
-        true => format!("proven: no smaller arena exists at alignment {}", all.alignment),
+        // What is proven is that no plan is smaller by a whole step of the alignment.
+        true => format!("proven: none smaller once rounded to {}", all.proof_align()),
         false => "a smaller arena is not ruled out".to_string(),
     };
     line(w, "lower bound", bound, format!("arena / bound {ratio:.4}; {proof}"))?;

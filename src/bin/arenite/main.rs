@@ -10,6 +10,7 @@ mod output;
 mod plan;
 mod planned;
 mod progress;
+mod view;
 
 use std::process::ExitCode;
 
@@ -19,6 +20,7 @@ const EXAMPLES: &str = "Examples:
   arenite plan                               plan the built-in MobileNetV2-224
   arenite plan model.tflite                  where the memory of a model goes
   arenite plan model.tflite --svg map.svg    the same with a picture
+  arenite view model.tflite -o map.html      explore it in a browser
   arenite plan problem.csv --csv solved.csv  fill in offsets
   arenite check solved.csv                   prove that no two live buffers overlap
   arenite check model.tflite offsets.csv     check an engine's offsets against the model
@@ -35,7 +37,8 @@ struct Cli {
 
 #[derive(Subcommand)]
 enum Command {
-    Plan(plan::Args),
+    Plan(plan::Command),
+    View(view::Args),
     Check(check::Args),
 }
 
@@ -43,6 +46,7 @@ fn main() -> ExitCode {
     let cli = Cli::parse();
     let done = match cli.command {
         Command::Plan(args) => plan::run(&args),
+        Command::View(args) => view::run(&args),
         Command::Check(args) => check::run(&args),
     };
     match done {

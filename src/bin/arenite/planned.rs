@@ -50,6 +50,12 @@ impl Names for ModelNames<'_> {
     fn op(&self, subgraph: usize, node: usize) -> &str {
         &self.0.subgraphs[subgraph].nodes[node].op
     }
+
+    fn shape(&self, subgraph: usize, tensor: usize) -> (String, &'static str) {
+        let tensor = &self.0.subgraphs[subgraph].tensors[tensor];
+        let dims = tensor.shape.iter().flatten().map(i64::to_string).collect::<Vec<_>>();
+        (dims.join("x"), tensor.dtype.name())
+    }
 }
 
 impl Planned {

@@ -189,17 +189,10 @@ fn windows(
             best.offer(arena, options.strategy, || offsets.iter().map(|o| o * instance.unit).collect());
             continue;
         }
-        let end = window::repack(
-            instance,
-            &index,
-            options.rules,
-            target,
-            &mut offsets,
-            (&mut nodes, budget),
-            &mut |nodes| {
+        let end =
+            window::repack(instance, &index, options.rules, target, &mut offsets, (&mut nodes, budget), &mut |nodes| {
                 progress(&Progress { nodes, arena_bytes: arena, lower_bound: lower }).is_break()
-            },
-        );
+            });
         best.stats.nodes = nodes;
         if let Some(arena) = instance.arena(&offsets) {
             best.offer(arena, options.strategy, || offsets.iter().map(|o| o * instance.unit).collect());
