@@ -22,7 +22,7 @@ impl Random {
     }
 }
 
-pub const NAMES: [&str; 6] = ["chain+skips", "u-net", "densenet", "transformer", "inception", "uniform"];
+pub const NAMES: [&str; 7] = ["chain+skips", "u-net", "densenet", "transformer", "inception", "uniform", "staircase"];
 
 /// About `n` buffers of family `name`, 64-byte aligned.
 pub fn make(name: &str, n: usize, seed: u64) -> Problem {
@@ -104,6 +104,11 @@ pub fn make(name: &str, n: usize, seed: u64) -> Problem {
                 rows.push((input, start.saturating_sub(1), step));
                 rows.extend(outputs.into_iter().map(|(size, at)| (size, at, step + 1)));
                 step += 2;
+            }
+        }
+        "staircase" => {
+            for i in 0..count {
+                rows.push((1 + r.below(1 << 16), i, i + count / 500));
             }
         }
         _ => {

@@ -17,6 +17,14 @@
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 #define HELPERS_SANITIZED 1
 #endif
+#ifdef __has_feature
+#if __has_feature(thread_sanitizer)
+#define HELPERS_THREAD_SANITIZER 1
+#endif
+#endif
+#ifdef __SANITIZE_THREAD__
+#define HELPERS_THREAD_SANITIZER 1
+#endif
 #ifdef HELPERS_SANITIZED
 #ifdef __cplusplus
 extern "C" {

@@ -23,12 +23,12 @@ static void create_and_destroy(void) {
     planner = UNTOUCHED(arenite_planner_t);
     for (i = 0; i < 3; i++) {
         INIT(o);
-        o.strategy = i == 0 ? 0xFFFFFFFFu : i == 1 ? 4 : 0;
+        o.strategy = i == 0 ? 0xFFFFFFFFu : i == 1 ? 5 : 0;
         o.reserved = i == 2 ? 1 : 0;
         f = no_failure();
         CHECK_STATUS(arenite_planner_create(&o, &planner, &f), ARENITE_ERR_ARGUMENT);
         CHECK_EQ(f.status, ARENITE_ERR_ARGUMENT);
-        CHECK_EQ(f.needed, i == 0 ? 0xFFFFFFFFu : i == 1 ? 4 : 1);
+        CHECK_EQ(f.needed, i == 0 ? 0xFFFFFFFFu : i == 1 ? 5 : 1);
         CHECK(strlen(f.message) > 0);
         CHECK(planner == UNTOUCHED(arenite_planner_t));
     }
@@ -165,6 +165,68 @@ static void br_01_free_space_before_the_first_live_block(void) {
         CHECK_OK(arenite_plan_destroy(plan));
         CHECK_OK(arenite_planner_destroy(planner));
     }
+}
+
+/* EXACT ends with a proof. */
+static void exact_is_optimal(void) {
+    arenite_planner_t *planner = new_planner(ARENITE_STRATEGY_EXACT);
+    arenite_plan_t *plan;
+    add(planner, 12800, 0, 1);
+    add(planner, 10240, 1, 2);
+    add(planner, 7680, 2, 3);
+    plan = plan_of(planner);
+    CHECK_EQ(info_of(plan).arena_bytes, 23040);
+    CHECK_EQ(info_of(plan).optimal, 1);
+    CHECK_OK(arenite_plan_destroy(plan));
+    CHECK_OK(arenite_planner_destroy(planner));
+}
+
+typedef struct {
+    arenite_planner_t *planner;
+    int calls;
+} search_t;
+
+static uint32_t while_searching(void *user, const arenite_progress_t *progress) {
+    search_t *s = (search_t *)user;
+    const arenite_buffer_desc_t d = buffer(64, 0, 1);
+    arenite_plan_t *plan = UNTOUCHED(arenite_plan_t);
+    uint32_t index = 77;
+    CHECK(progress->lower_bound <= progress->arena_bytes);
+    CHECK_STATUS(arenite_planner_add(s->planner, &d, &index), ARENITE_ERR_BUSY);
+    CHECK_STATUS(arenite_planner_plan(s->planner, &plan), ARENITE_ERR_BUSY);
+    CHECK_STATUS(arenite_planner_clear(s->planner), ARENITE_ERR_BUSY);
+    CHECK_STATUS(arenite_planner_destroy(s->planner), ARENITE_ERR_BUSY);
+    CHECK(plan == UNTOUCHED(arenite_plan_t) && index == 77);
+    return ++s->calls == 3; /* enough */
+}
+
+/* A callback that calls back finds the planner busy; one that says stop gets the best plan so far. */
+static void progress_is_called_and_obeyed(void) {
+    arenite_planner_options_t o;
+    search_t s = {NULL, 0};
+    arenite_plan_t *plan;
+    uint32_t state = 5, i;
+    INIT(o);
+    o.strategy = ARENITE_STRATEGY_EXACT;
+    o.progress = while_searching;
+    o.user = &s;
+    CHECK_OK(arenite_planner_create(&o, &s.planner, NULL));
+    while (s.calls == 0 && state < 5 + 50) { /* until a problem needs a search */
+        uint32_t seed = ++state;
+        CHECK_OK(arenite_planner_clear(s.planner));
+        for (i = 0; i < 100; i++) {
+            const uint32_t first = next_random(&seed) % 60;
+            arenite_buffer_desc_t d = buffer(1 + next_random(&seed) % 1000, first, first + next_random(&seed) % 25);
+            uint32_t index;
+            d.alignment = 1;
+            CHECK_OK(arenite_planner_add(s.planner, &d, &index));
+        }
+        plan = plan_of(s.planner);
+        CHECK_OK(arenite_plan_check(plan));
+        CHECK_OK(arenite_plan_destroy(plan));
+    }
+    CHECK(s.calls > 0 && s.calls <= 3);
+    CHECK_OK(arenite_planner_destroy(s.planner));
 }
 
 static void br_08_branch_results_outlive_the_branch(void) {
@@ -468,6 +530,8 @@ int main(void) {
     RUN(versioned_structs);
     RUN(add_refuses);
     RUN(br_01_free_space_before_the_first_live_block);
+    RUN(exact_is_optimal);
+    RUN(progress_is_called_and_obeyed);
     RUN(br_08_branch_results_outlive_the_branch);
     RUN(br_17_smaller_sizes_need_no_more);
     RUN(br_19_fixed_offsets);

@@ -435,8 +435,10 @@ static void on_objects(void) {
                 arenite_planner_t *planner = NULL;
                 INIT(o);
                 o.struct_size = any_size(sizeof o);
-                o.strategy = rarely(10) ? any_u32() : below(4);
-                done(arenite_planner_create(MAYBE(&o), MAYBE(&planner), MAYBE(&f)));
+                o.strategy = rarely(10) ? any_u32() : below(5);
+                o.effort = rarely(2) ? 1 : below(200); /* the test is of the interface, not of the search */
+                o.effort += (uint64_t)(o.effort == 0);
+                done(arenite_planner_create(&o, MAYBE(&planner), MAYBE(&f)));
                 if (planner != NULL) {
                     CHECK_OK(arenite_planner_destroy(planners[slot]));
                     planners[slot] = planner;
@@ -457,14 +459,14 @@ static void on_objects(void) {
     }
 }
 
-static unsigned long rounds = 300000;
+static unsigned long rounds = 100000;
 
 static void random_calls(void) {
     unsigned long round;
     uint32_t i;
     for (i = 0; i < LIVE; i++) {
         graphs[i] = new_graph();
-        planners[i] = new_planner(i);
+        planners[i] = new_planner(1 + i % 3);
         plans[i] = plan_of(planners[i]);
         CHECK_OK(arenite_arena_create(plans[i], NULL, &arenas[i], NULL));
     }

@@ -1,6 +1,7 @@
 /*
  * BR-60: objects share nothing, const calls may run side by side, and breaking the thread rule is BUSY or works, never a
- * race. Also meant for ThreadSanitizer, which sees the C side and the atomics of the library through its interceptors.
+ * race. Also meant for ThreadSanitizer, which sees the C side, and of a library that is not instrumented what it does
+ * through intercepted functions such as memcpy and realloc.
  */
 #include "lite_arrays.h"
 
@@ -11,6 +12,13 @@ int main(void) { SKIP("needs POSIX threads"); }
 #else
 
 #include <pthread.h>
+
+/* ThreadSanitizer takes the locks and counts inside a library that is not instrumented for missing. */
+#if defined(HELPERS_THREAD_SANITIZER) && !defined(ARENITE_INSTRUMENTED)
+#define LOCKS_ARE_SEEN 0
+#else
+#define LOCKS_ARE_SEEN 1
+#endif
 
 #define THREADS 8
 #define ROUNDS 300
@@ -103,13 +111,15 @@ static void *readers(void *argument) {
         EXPECT(arenite_plan_info(w->plan, &info) == ARENITE_OK && info.arena_bytes == 2176);
         EXPECT(arenite_plan_offset(w->plan, 1, &offset) == ARENITE_OK && offset == w->sum);
         EXPECT(arenite_plan_tensor(w->plan, 0, 1, &t) == ARENITE_OK && t.offset == w->sum);
-        EXPECT(arenite_plan_offset(w->plan, 99, &offset) == ARENITE_ERR_ARGUMENT);
-        EXPECT(arenite_plan_last_failure(w->plan, &f) == ARENITE_OK && f.status == ARENITE_ERR_ARGUMENT);
-        EXPECT(f.subject_index == 99);
+        if (LOCKS_ARE_SEEN) { /* failures go to one record, behind a lock */
+            EXPECT(arenite_plan_offset(w->plan, 99, &offset) == ARENITE_ERR_ARGUMENT);
+            EXPECT(arenite_plan_last_failure(w->plan, &f) == ARENITE_OK && f.status == ARENITE_ERR_ARGUMENT);
+            EXPECT(f.subject_index == 99);
+            EXPECT(arenite_arena_resolve(w->arena, 0, 77, &data, &bytes) == ARENITE_ERR_ARGUMENT);
+        }
         EXPECT(arenite_plan_check(w->plan) == ARENITE_OK);
         EXPECT(arenite_plan_required_bytes(w->plan, ARENITE_ARENA_MAIN, NULL, &bytes) == ARENITE_OK && bytes == 2176);
         EXPECT(arenite_arena_resolve(w->arena, 0, 1, &data, &bytes) == ARENITE_OK && bytes == 1024);
-        EXPECT(arenite_arena_resolve(w->arena, 0, 77, &data, &bytes) == ARENITE_ERR_ARGUMENT);
         EXPECT(arenite_arena_generation(w->arena, &generation) == ARENITE_OK);
         EXPECT(arenite_arena_committed_bytes(w->arena, ARENITE_ARENA_MAIN, &bytes) == ARENITE_OK && bytes == 2176);
     }
@@ -184,7 +194,9 @@ static void a_broken_rule_is_noticed(void) {
 int main(void) {
     RUN(planners_in_several_threads);
     RUN(one_plan_and_arena_read_by_eight_threads);
-    RUN(a_broken_rule_is_noticed);
+    if (LOCKS_ARE_SEEN) {
+        RUN(a_broken_rule_is_noticed);
+    }
     return DONE();
 }
 

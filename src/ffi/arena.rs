@@ -174,7 +174,8 @@ pub unsafe extern "C" fn arenite_arena_release(arena: *mut arenite_arena_t) -> a
     unsafe { handle::exclusive(arena, body) }
 }
 
-/// Writes the address and size of a tensor's bytes. Both are null and 0 for a tensor without bytes here.
+/// Writes the address and size of a tensor's bytes; `out_bytes` may be null. Both are null and 0 for a tensor without bytes
+/// here.
 ///
 /// A pointer is valid until `arenite_arena_generation` changes. A bare problem is subgraph 0, its buffers the tensors.
 /// Returns: `ARENITE_OK`; `ARENITE_ERR_STALE` where the arena has no memory: commit first; `ARENITE_ERR_ARGUMENT` where

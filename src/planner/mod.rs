@@ -6,6 +6,8 @@ pub mod greedy;
 #[cfg(feature = "alloc")]
 pub mod bound;
 #[cfg(feature = "alloc")]
+pub mod capacity;
+#[cfg(feature = "alloc")]
 pub mod check;
 #[cfg(feature = "alloc")]
 mod conflict;
@@ -15,6 +17,10 @@ pub mod online;
 mod plan;
 #[cfg(feature = "alloc")]
 mod problem;
+#[cfg(feature = "alloc")]
+pub mod regions;
+#[cfg(feature = "alloc")]
+pub mod replan;
 #[cfg(feature = "alloc")]
 pub mod strategy;
 

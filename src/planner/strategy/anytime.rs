@@ -5,22 +5,21 @@ use core::ops::ControlFlow;
 
 use super::eject;
 use super::indexed;
-use super::instance::{Instance, Range};
-use super::options::{Options, Progress, AUTO_EFFORT};
+use super::instance::Instance;
+use super::options::{Options, Progress};
 use super::order::{self, Order};
 use super::search::{Cell, Outcome, Search};
+use super::stream;
 use super::valley::{self, ByRank, ByStart, Picker};
 use super::window::{self, Index, Repack};
 use super::Strategy;
 use crate::error::Error;
 use crate::planner::bound::lower_bound;
 use crate::planner::conflict::Conflicts;
+use crate::planner::greedy::Rule;
 use crate::planner::plan::{Plan, Stats};
 use crate::planner::problem::Problem;
 use crate::units::{Align, Bytes};
-
-/// Conflicting pairs up to which the greedy rules are compared with (8 bytes of memory a pair).
-const AFFORDABLE_PAIRS: u64 = 16_000_000;
 
 /// The best plan so far and what is known about better ones.
 struct Best {
@@ -70,7 +69,8 @@ pub(super) fn solve(
     };
     let mut compared = false;
     let totals = instance.totals().ok_or(Error::overflow("the sizes alive at one step do not fit 64 bits"))?;
-    if options.rules.heuristics && instance.is_plain() {
+    // With gaps in lifetimes the hulls are planned, which is valid and a start.
+    if options.rules.heuristics && instance.fixed.is_empty() {
         valleys(&instance, &totals, &mut best);
     }
     if !best.done() {
@@ -99,7 +99,7 @@ pub(super) fn solve(
     })
 }
 
-/// Tier 0: the skyline heuristic in several orders, forwards and backwards in time.
+/// Tier 0: the skyline heuristic in several orders.
 fn valleys(instance: &Instance, totals: &[u64], best: &mut Best) {
     let (n, sections) = (instance.len(), instance.sections());
     if n == 0 {
@@ -112,24 +112,24 @@ fn valleys(instance: &Instance, totals: &[u64], best: &mut Best) {
         }
     };
     let limit = |best: &Best| if best.arena == Bytes::MAX { u64::MAX } else { best.arena.div_ceil(instance.unit) };
-    let mirrored: Vec<Range> =
-        instance.hull.iter().map(|r| Range { lo: sections as u32 - r.up, up: sections as u32 - r.lo }).collect();
-    for hull in [&instance.hull, &mirrored] {
-        let mut by_start: Vec<u32> = (0..n as u32).collect();
-        by_start.sort_unstable_by_key(|&i| {
-            let h = hull[i as usize];
-            (h.lo, core::cmp::Reverse((instance.raw[i as usize], h.up)), instance.source[i as usize])
-        });
-        let found = valley::run(instance, hull, &mut ByStart::new(by_start, hull, sections), limit(best), u64::MAX);
-        offer(found, best);
-        if best.done() {
-            return;
-        }
-    }
     let peaks = order::peaks(instance, totals);
     // Shared by the orders: c n log n, and for small problems what takes some hundred milliseconds at most.
     let mut steps = (8 * n as u64 * u64::from(n.ilog2() + 1)).max(60_000_000);
-    for keys in &order::VALLEY {
+    // The order that wins most often comes first, the one of time second: it has no worst case.
+    for (k, keys) in order::VALLEY.iter().enumerate() {
+        if k == 1 {
+            let mut by_start: Vec<u32> = (0..n as u32).collect();
+            by_start.sort_unstable_by_key(|&i| {
+                let h = instance.hull[i as usize];
+                (h.lo, core::cmp::Reverse((instance.raw[i as usize], h.up)), instance.source[i as usize])
+            });
+            let mut picker = ByStart::new(by_start, &instance.hull, sections);
+            let found = valley::run(instance, &instance.hull, &mut picker, limit(best), u64::MAX);
+            offer(found, best);
+            if best.done() {
+                return;
+            }
+        }
         let sorted = order::sorted(instance, keys, &peaks);
         let mut picker = ByRank::new(sorted, &instance.hull, sections);
         let found = valley::run(instance, &instance.hull, &mut picker, limit(best), steps);
@@ -141,26 +141,38 @@ fn valleys(instance: &Instance, totals: &[u64], best: &mut Best) {
     }
 }
 
-/// The greedy rules, where they are affordable; one of them in any case if there is no plan yet.
+/// The greedy rules: those that look at pairs where the pairs can be listed, first fit in any case.
 fn greedy(problem: &Problem, instance: &Instance, best: &mut Best) -> Result<bool, Error> {
-    let affordable = Conflicts::count(problem) <= AFFORDABLE_PAIRS;
-    if !affordable && best.arena != Bytes::MAX {
-        return Ok(false);
-    }
+    let affordable = Conflicts::count(problem) <= indexed::LISTED_PAIRS;
     let conflicts = affordable.then(|| Conflicts::of(problem));
     for strategy in [Strategy::GreedyBySize, Strategy::FirstFit, Strategy::TflmGreedy] {
         let rule = strategy.rule().expect("a greedy strategy");
-        let (offsets, arena) = indexed::place(problem, rule, conflicts.as_ref())?;
+        let placed = if affordable {
+            Some(indexed::place(problem, rule, conflicts.as_ref())?)
+        } else if rule == Rule::FirstFit {
+            stream::first_fit(problem)
+        } else {
+            None
+        };
+        let Some((offsets, arena)) = placed else { continue };
         best.offer(arena, strategy, || instance.source.iter().map(|&i| offsets[i as usize]).collect());
-        if best.done() || !affordable {
+        if best.done() {
             break;
         }
+    }
+    if best.offsets.is_empty() && instance.len() > 0 {
+        let (offsets, arena) = indexed::place(problem, Rule::FirstFit, None)?;
+        best.offer(arena, Strategy::FirstFit, || instance.source.iter().map(|&i| offsets[i as usize]).collect());
     }
     Ok(affordable)
 }
 
 /// Buffers above which windows are tried before a search of the whole.
-const WINDOWS_FROM: usize = 400;
+const WINDOWS_FROM: usize = 700;
+/// Nodes spent on windows at most, whatever the effort: no budget may be a share of it, or more effort could be worse.
+const WINDOW_NODES: u64 = 300_000;
+/// Neighbours that ejection may look at: some ten thousand moves where lifetimes are short.
+const NEIGHBOURS: u64 = 15_000_000;
 
 /// Tier 2: repacking what ends above a target, which is the bound at first, then half way from there to the best plan.
 fn windows(
@@ -171,12 +183,12 @@ fn windows(
     progress: &mut dyn FnMut(&Progress) -> ControlFlow<()>,
 ) {
     let step = align.bytes().max(instance.unit);
-    let budget = options.budget(0) / 4;
+    let most = if searchable(instance) { 30 * instance.len() as u64 } else { WINDOW_NODES };
+    let budget = most.min(WINDOW_NODES).min(options.budget(instance.len()));
     let index = Index::of(instance);
     let mut offsets: Vec<u64> = best.offsets.iter().map(|o| o / instance.unit).collect();
     let mut low = best.goal;
-    // Neighbours that ejection may look at: some ten thousand steps where lifetimes are short.
-    let mut neighbours = 40 * budget.min(AUTO_EFFORT / 4);
+    let mut neighbours = NEIGHBOURS;
     // Each step halves what is left; past a thousandth of a percent it is not worth the time.
     while best.arena > best.goal && best.arena - low >= step.max(best.arena >> 17) {
         let target = if low == best.goal { low } else { low + (best.arena - low) / 2 / step * step };
@@ -205,6 +217,11 @@ fn windows(
     }
 }
 
+/// Whether the instance is small enough to be searched as a whole.
+fn searchable(instance: &Instance) -> bool {
+    instance.len() <= Search::<i64>::MOST && instance.sections() <= usize::from(u16::MAX)
+}
+
 /// Tier 1: the exact search, in numbers as narrow as the arena allows.
 fn search(
     instance: &Instance,
@@ -214,7 +231,7 @@ fn search(
     best: &mut Best,
     progress: &mut dyn FnMut(&Progress) -> ControlFlow<()>,
 ) {
-    if instance.len() > Search::<i64>::MOST || instance.sections() > usize::from(u16::MAX) {
+    if !searchable(instance) {
         return;
     }
     let most = best.arena.div_ceil(instance.unit);
@@ -273,7 +290,7 @@ fn rounds<V: Cell>(
                 };
                 let spent = best.stats.nodes;
                 let (arena, lower) = (best.arena, best.bound);
-                let outcome = search.run(order, target, share.min(effort - spent), &mut |nodes| {
+                let outcome = search.run(order, target, share.min(effort.saturating_sub(spent)), &mut |nodes| {
                     progress(&Progress { nodes: spent + nodes, arena_bytes: arena, lower_bound: lower }).is_break()
                 });
                 best.stats.nodes += search.nodes();

@@ -7,15 +7,22 @@ use crate::error::{Error, Subject};
 use crate::planner::conflict::Conflicts;
 use crate::planner::greedy::{before, Gap, Row, Rule};
 use crate::planner::problem::Problem;
+use crate::planner::strategy::instance::Instance;
+use crate::planner::strategy::window::Index;
 use crate::units::Bytes;
 
-/// Offsets by `rule` and the arena they need. Without `conflicts` the placed buffers are scanned, which needs no
-/// memory per pair.
+/// Offsets by `rule` and the arena they need. Without `conflicts` they are listed where
+/// that is affordable, else looked up for each buffer, which needs no memory per pair.
 pub(crate) fn place(
     problem: &Problem,
     rule: Rule,
     conflicts: Option<&Conflicts>,
 ) -> Result<(Vec<Bytes>, Bytes), Error> {
+    if rule == Rule::FirstFit {
+        if let Some(found) = super::stream::first_fit(problem) {
+            return Ok(found);
+        }
+    }
     let n = problem.len();
     // The order looks at the first span's start only; conflicts look at all spans.
     let rows: Vec<Row> = (0..n)
@@ -34,13 +41,15 @@ pub(crate) fn place(
     let mut order: Vec<u32> = (0..n as u32).collect();
     order.sort_unstable_by(|&i, &j| before(rule, (i, &rows[i as usize]), (j, &rows[j as usize])));
     let owned;
-    let conflicts = match conflicts {
-        Some(c) => c,
-        None => {
+    let near = match conflicts {
+        Some(c) => Near::Listed(c),
+        None if Conflicts::count(problem) <= LISTED_PAIRS => {
             owned = Conflicts::of(problem);
-            &owned
+            Near::Listed(&owned)
         }
+        None => Near::searched(problem),
     };
+    let mut found: Vec<u32> = Vec::new();
     // Sequence number of each placed buffer: TFLite keeps its list sorted by offset, equal offsets in order of
     // placement. The gap rules do not depend on the order among equal offsets, so only the offset is compared below.
     let mut placed = alloc::vec![false; n];
@@ -55,7 +64,8 @@ pub(crate) fn place(
         }
         let name = |e: Error| e.buffer(i).at(row.first);
         blocks.clear();
-        for &o in conflicts.with(i) {
+        let with = near.with(problem, i, &mut found);
+        for &o in with {
             if placed[o as usize] {
                 let o = o as usize;
                 blocks.push((offsets[o], offsets[o] + rows[o].size));
@@ -64,7 +74,7 @@ pub(crate) fn place(
         let offset = match row.fixed {
             Some(at) => {
                 let end = crate::units::add(at, row.size).map_err(name)?;
-                let hit = conflicts.with(i).iter().copied().find(|&o| {
+                let hit = with.iter().copied().find(|&o| {
                     let k = o as usize;
                     placed[k] && offsets[k] < end && at < offsets[k] + rows[k].size
                 });
@@ -92,6 +102,41 @@ pub(crate) fn place(
         arena = arena.max(crate::units::add(offset, row.size).map_err(name)?);
     }
     Ok((offsets, arena))
+}
+
+/// Conflicting pairs up to which they are listed, at 8 bytes each; past that they are searched for again and again.
+pub(crate) const LISTED_PAIRS: u64 = 16_000_000;
+
+/// Who conflicts with whom.
+enum Near<'a> {
+    Listed(&'a Conflicts),
+    Searched { instance: Instance, index: Index, place: Vec<u32> },
+}
+
+impl Near<'_> {
+    fn searched(problem: &Problem) -> Near<'static> {
+        let instance = Instance::new(problem);
+        let index = Index::of(&instance);
+        let mut place = alloc::vec![u32::MAX; problem.len()];
+        for (k, &i) in instance.source.iter().enumerate() {
+            place[i as usize] = k as u32;
+        }
+        Near::Searched { instance, index, place }
+    }
+
+    /// The buffers that conflict with `i`, which is not empty.
+    fn with<'s>(&'s self, problem: &Problem, i: usize, found: &'s mut Vec<u32>) -> &'s [u32] {
+        match self {
+            Near::Listed(c) => c.with(i),
+            Near::Searched { instance, index, place } => {
+                let hull = instance.hull[place[i] as usize];
+                index.touching(hull.lo, hull.up, found);
+                found.iter_mut().for_each(|k| *k = instance.source[*k as usize]);
+                found.retain(|&o| o as usize != i && (instance.starts.is_empty() || problem.conflict(i, o as usize)));
+                found
+            }
+        }
+    }
 }
 
 #[cfg(test)]

@@ -148,11 +148,6 @@ impl Instance {
         self.fixed.get(i).copied().filter(|&at| at != u64::MAX)
     }
 
-    /// Whether every buffer has one span and no offset is fixed: what the valley heuristic handles.
-    pub fn is_plain(&self) -> bool {
-        self.starts.is_empty() && self.fixed.is_empty()
-    }
-
     /// The highest offset in units at which buffer `i` ends within `capacity` bytes, if any.
     pub fn cap(&self, i: usize, capacity: Bytes) -> Option<u64> {
         capacity.checked_sub(self.raw[i]).map(|room| room / self.unit)

@@ -220,8 +220,9 @@ pub(crate) fn run(
     let mut sky: Vec<Stretch> = alloc::vec![Stretch::default(); sections as usize];
     let mut heap: BinaryHeap<Reverse<(u64, u32, u32)>> = BinaryHeap::new();
     sky[0] = Stretch { level: 0, end: sections, before: NONE, alive: true };
-    heap.push(Reverse((0, 0, sections)));
-    while let Some(Reverse((level, start, end))) = heap.pop() {
+    // What is left of the lowest stretch is still the lowest, and need not go through the heap.
+    let mut lowest = Some((0, 0, sections));
+    while let Some((level, start, end)) = lowest.take().or_else(|| heap.pop().map(|Reverse(s)| s)) {
         let s = sky[start as usize];
         if !s.alive || s.end != end || s.level != level {
             continue;
@@ -271,7 +272,7 @@ pub(crate) fn run(
         sky[start as usize].alive = false;
         if lo > start {
             sky[start as usize] = Stretch { level, end: lo, before: prior, alive: true };
-            heap.push(Reverse((level, start, lo)));
+            lowest = Some((level, start, lo));
             prior = start;
         }
         let (mut from, mut to) = (lo, up);
@@ -287,7 +288,10 @@ pub(crate) fn run(
         heap.push(Reverse((top, from, to)));
         if up < end {
             sky[up as usize] = Stretch { level, end, before: from, alive: true };
-            heap.push(Reverse((level, up, end)));
+            match lowest {
+                None => lowest = Some((level, up, end)),
+                Some(_) => heap.push(Reverse((level, up, end))),
+            }
             if end < sections {
                 sky[end as usize].before = up;
             }

@@ -35,7 +35,7 @@ const ORDERS: [usize; 3] = [0, 1, 2];
 const WIDEST: u32 = 384;
 
 /// Buffers by first section, with the latest end below each node of a tree, to find those that touch a window.
-pub(super) struct Index {
+pub(crate) struct Index {
     by_start: Vec<u32>,
     first: Vec<u32>,
     latest: Vec<u32>,
