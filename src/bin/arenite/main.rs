@@ -1,6 +1,7 @@
 //! The command line: plans a model or a problem, and checks plans. One file per command.
 
 mod adjust;
+mod advise;
 mod check;
 mod check_out;
 mod csv_out;
@@ -21,6 +22,7 @@ const EXAMPLES: &str = "Examples:
   arenite plan model.tflite                  where the memory of a model goes
   arenite plan model.tflite --svg map.svg    the same with a picture
   arenite view model.tflite -o map.html      explore it in a browser
+  arenite advise model.tflite                what to change, and how much it saves
   arenite plan problem.csv --csv solved.csv  fill in offsets
   arenite check solved.csv                   prove that no two live buffers overlap
   arenite check model.tflite offsets.csv     check an engine's offsets against the model
@@ -39,6 +41,7 @@ struct Cli {
 enum Command {
     Plan(plan::Command),
     View(view::Args),
+    Advise(advise::Args),
     Check(check::Args),
 }
 
@@ -47,6 +50,7 @@ fn main() -> ExitCode {
     let done = match cli.command {
         Command::Plan(args) => plan::run(&args),
         Command::View(args) => view::run(&args),
+        Command::Advise(args) => advise::run(&args),
         Command::Check(args) => check::run(&args),
     };
     match done {

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::time::Instant;
 
 use arenite::error::{Error, Subject};
-use arenite::graph::liveness::Options;
+use arenite::graph::liveness::{Options, Pin};
 use arenite::graph::lower::{lower, persistent, Lowered};
 use arenite::model::{Flags, Model, ProblemFile};
 use arenite::planner::strategy::plan_with;
@@ -98,28 +98,13 @@ impl Planned {
 
     /// Plans a model: each entry on its own.
     pub fn model(args: &Args, model: &Model) -> Done<Planned> {
-        let mut model = model.clone();
-        let title = title(args, &model.name);
         let about = |e: Error, model: &Model| Failure::about(file(args), named(model, e));
-        for set in &args.set {
-            set_shape(&mut model, set)?;
-        }
-        let scratch = scratch(&mut model, args)?;
-        let entries = entries(&mut model, args.subgraph)?;
-        let options = Options {
-            policy: args.policy.unwrap_or_default(),
-            in_place: !args.no_in_place,
-            align: args.align.unwrap_or_default(),
-            reuse_inputs: args.reuse_inputs,
-            keep_all: args.keep_all,
-        };
-        let pins = pins(args, &model, &entries)?;
+        let Ready { model, title, scratch, entries, options, pins } = Ready::new(args, model)?;
         let mut watch = Watch::new(args.deadline);
         let mut plan_ns = 0;
         let mut done: Vec<(Lowered, Plan)> = Vec::new();
         for (&entry, pins) in entries.iter().zip(&pins) {
-            let lowered = lower(&model.subgraphs, entry, &options, &with_end(&model, entry, pins, args)?)
-                .map_err(|e| about(e, &model))?;
+            let lowered = lower(&model.subgraphs, entry, &options, pins).map_err(|e| about(e, &model))?;
             let begin = Instant::now();
             let plan = place(args, &title, &lowered.problem, &mut watch).map_err(|e| about(e, &model))?;
             plan_ns += nanos(begin);
@@ -177,6 +162,51 @@ impl Planned {
     }
 }
 
+/// A model with the options applied that change it, ready to be planned.
+pub struct Ready {
+    /// The model.
+    pub model: Model,
+    /// What it is called.
+    pub title: String,
+    /// Kernel scratch added.
+    pub scratch: Option<Bytes>,
+    /// The subgraphs to plan.
+    pub entries: Vec<usize>,
+    /// Lifetime options.
+    pub options: Options,
+    /// Per entry, what is kept longer.
+    pub pins: Vec<Vec<Pin>>,
+}
+
+impl Ready {
+    /// Applies the options to a copy of `model`.
+    pub fn new(args: &Args, model: &Model) -> Done<Ready> {
+        let mut model = model.clone();
+        let title = title(args, &model.name);
+        for set in &args.set {
+            set_shape(&mut model, set)?;
+        }
+        let scratch = scratch(&mut model, args)?;
+        let entries = entries(&mut model, args.subgraph)?;
+        let options = Options {
+            policy: args.policy.unwrap_or_default(),
+            in_place: !args.no_in_place,
+            align: args.align.unwrap_or_default(),
+            reuse_inputs: args.reuse_inputs,
+            keep_all: args.keep_all,
+        };
+        let given = pins(args, &model, &entries)?;
+        let ends = entries.iter().zip(&given).map(|(&entry, pins)| with_end(&model, entry, pins, args));
+        let pins = ends.collect::<Done<Vec<_>>>()?;
+        Ok(Ready { model, title, scratch, entries, options, pins })
+    }
+}
+
+/// How to place, as the options say.
+pub fn plan_options(args: &Args) -> PlanOptions {
+    PlanOptions { effort: args.effort, ..PlanOptions::of(args.strategy) }
+}
+
 fn title(args: &Args, otherwise: &str) -> String {
     match args.input.as_deref() {
         None => format!("built-in {otherwise}"),
@@ -195,7 +225,7 @@ fn nanos(begin: Instant) -> u64 {
 }
 
 fn place(args: &Args, title: &str, problem: &Problem, watch: &mut Watch) -> Result<Plan, Error> {
-    let options = PlanOptions { effort: args.effort, ..PlanOptions::of(args.strategy) };
+    let options = plan_options(args);
     let mut tick = |p: &_| watch.tick(title, p);
     let plan = plan_with(problem, &options, &mut tick)?;
     match args.capacity {
