@@ -26,6 +26,8 @@ pub mod options;
 pub mod plan;
 #[cfg(feature = "std")]
 pub mod planner;
+#[cfg(feature = "view")]
+pub mod report;
 pub mod status;
 pub mod version;
 
@@ -41,5 +43,7 @@ pub use options::*;
 pub use plan::*;
 #[cfg(feature = "std")]
 pub use planner::*;
+#[cfg(feature = "view")]
+pub use report::*;
 pub use status::*;
 pub use version::*;

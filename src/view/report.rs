@@ -151,6 +151,8 @@ pub struct Facts {
 pub struct Report {
     /// What was planned.
     pub title: String,
+    /// The entry subgraph; `None` of a bare problem.
+    pub entry: Option<u32>,
     /// The figures.
     pub facts: Facts,
     /// All rows: those of every subgraph that runs, planned or not.
@@ -218,7 +220,7 @@ impl Report {
         });
         let steps = steps.collect();
         let mut report = Report::new(title, rows, &lowered.problem, plan, &row_of, &|s| (s.into(), s.into()))?;
-        (report.ops, report.steps) = (ops, steps);
+        (report.ops, report.steps, report.entry) = (ops, steps, Some(entry as u32));
         Ok(report)
     }
 
@@ -286,6 +288,7 @@ impl Report {
         };
         Ok(Report {
             title,
+            entry: None,
             facts,
             rows,
             peak: (time(step).0, bytes),

@@ -5,8 +5,8 @@ mod advise;
 mod check;
 mod check_out;
 mod csv_out;
+mod diff;
 mod input;
-mod json;
 mod output;
 mod plan;
 mod planned;
@@ -23,6 +23,7 @@ const EXAMPLES: &str = "Examples:
   arenite plan model.tflite --svg map.svg    the same with a picture
   arenite view model.tflite -o map.html      explore it in a browser
   arenite advise model.tflite                what to change, and how much it saves
+  arenite diff old.tflite new.tflite         what changed in memory
   arenite plan problem.csv --csv solved.csv  fill in offsets
   arenite check solved.csv                   prove that no two live buffers overlap
   arenite check model.tflite offsets.csv     check an engine's offsets against the model
@@ -41,6 +42,7 @@ struct Cli {
 enum Command {
     Plan(plan::Command),
     View(view::Args),
+    Diff(diff::Args),
     Advise(advise::Args),
     Check(check::Args),
 }
@@ -49,6 +51,7 @@ fn main() -> ExitCode {
     let cli = Cli::parse();
     let done = match cli.command {
         Command::Plan(args) => plan::run(&args),
+        Command::Diff(args) => diff::run(&args),
         Command::View(args) => view::run(&args),
         Command::Advise(args) => advise::run(&args),
         Command::Check(args) => check::run(&args),

@@ -6,14 +6,13 @@ use arenite::graph::liveness::Policy;
 use arenite::model::OffsetColumn;
 use arenite::planner::Strategy;
 use arenite::units::{Align, Bytes};
-use arenite::view::{html, svg, text, trace, TextOptions};
+use arenite::view::{csv, html, json, svg, text, trace, TextOptions};
 use clap::builder::PossibleValuesParser;
 use clap::builder::TypedValueParser;
 
 use super::input::{read, Input};
 use super::output::{complain, to_file, to_stdout, Done, Failure, FAILED};
 use super::planned::Planned;
-use super::{csv_out, json};
 
 const AFTER: &str = "Examples:
   arenite plan                                        the built-in MobileNetV2-224
@@ -171,7 +170,7 @@ pub fn run(command: &Command) -> Done<ExitCode> {
         to_file(path, |w| trace(w, &planned.reports))?;
     }
     if command.json {
-        to_stdout(|w| json::write(w, &planned))?;
+        to_stdout(|w| json(w, &planned.overview(), Some(planned.plan_ns)))?;
     } else if taken == 0 {
         to_stdout(|w| text(w, &planned.overview(), TextOptions { all: command.all, width: 100 }))?;
     }
@@ -185,7 +184,7 @@ pub fn csv_to(path: &str, input: &Input, planned: &Planned) -> Done<()> {
             let offsets: Vec<_> = planned.reports.iter().flat_map(|r| &r.rows).map(|r| r.offset).collect();
             to_file(path, |w| w.write_all(file.with_offsets(&offsets).as_bytes()))
         }
-        Input::Model(_) => to_file(path, |w| csv_out::model(w, planned)),
+        Input::Model(_) => to_file(path, |w| csv(w, &planned.overview())),
     }
 }
 

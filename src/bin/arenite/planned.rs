@@ -26,8 +26,6 @@ pub struct Planned {
     pub title: String,
     /// One report per entry.
     pub reports: Vec<Report>,
-    /// The subgraph of each report; empty for a bare problem.
-    pub entries: Vec<u32>,
     /// Nanoseconds spent placing.
     pub plan_ns: u64,
     persistent_bytes: Bytes,
@@ -84,7 +82,6 @@ impl Planned {
             title,
             alignment: asked.max(plan.align).bytes(),
             reports: vec![report],
-            entries: Vec::new(),
             plan_ns,
             persistent_bytes: 0,
             resource_bytes: 0,
@@ -133,7 +130,6 @@ impl Planned {
             constant_bytes: args.subgraph.map_or(model.constant_bytes, |k| model.subgraphs[k as usize].constant_bytes),
             title,
             reports,
-            entries: entries.iter().map(|&k| k as u32).collect(),
             plan_ns,
             persistent_bytes,
             resource_bytes: persistent_bytes - kept.bytes,

@@ -3,9 +3,8 @@
 use std::path::Path;
 use std::process::ExitCode;
 
-use arenite::view::{html, text, trace, TextOptions};
+use arenite::view::{html, json, text, trace, TextOptions};
 
-use super::json;
 use super::output::{to_file, Done, Failure};
 use super::plan::{self, csv_to, svg_to};
 
@@ -81,7 +80,7 @@ pub fn run(args: &Args) -> Done<ExitCode> {
         }
         Format::Svg => svg_to(path, &planned)?,
         Format::Csv => csv_to(path, &input, &planned)?,
-        Format::Json => to_file(path, |w| json::write(w, &planned))?,
+        Format::Json => to_file(path, |w| json(w, &planned.overview(), Some(planned.plan_ns)))?,
         Format::Text => to_file(path, |w| text(w, &planned.overview(), TextOptions { all: true, width: 100 }))?,
         Format::Trace => to_file(path, |w| trace(w, &planned.reports))?,
     }

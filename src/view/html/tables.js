@@ -41,7 +41,7 @@ function operatorTable(box, plan) {
   const used = t => plan.arena ? live[t - plan.first] / plan.arena : 0;
   return new Table(box, 'Steps', [['step', t => t, false, t => plan.moment(t)], ['bytes alive', t => live[t - plan.first], true],
     ['of the arena', used, true, t => (used(t) * 100).toFixed(1) + ' %'],
-    ['', used, false, t => node('span', { class: 'meter', 'aria-hidden': 'true' }, node('b', { style: 'width:' + (used(t) * 100).toFixed(1) + '%' }))]],
+    ['share', used, false, t => node('span', { class: 'meter', 'aria-hidden': 'true' }, node('b', { style: 'width:' + (used(t) * 100).toFixed(1) + '%' }))]],
     Array.from({ length: plan.last - plan.first + 1 }, (_, k) => plan.first + k));
 }
 // Rows of two plans by name, else by id.
