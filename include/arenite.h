@@ -212,6 +212,18 @@
 /** The buffer must be at `fixed_offset`. */
 #define ARENITE_BUFFER_FIXED 2
 
+/** Text for people: the figures, the peak and who is alive there, every block with who had its bytes before, and a map. */
+#define ARENITE_REPORT_TEXT 0
+
+/** One JSON object; docs/REPORT.md describes it. */
+#define ARENITE_REPORT_JSON 1
+
+/** A CSV with the columns id, lower, upper, size, alignment, offset, gaps, name, root, which the command line reads. */
+#define ARENITE_REPORT_CSV 2
+
+/** A picture: time across, bytes up. */
+#define ARENITE_REPORT_SVG 3
+
 /** The process's allocator. */
 #define ARENITE_SOURCE_SYSTEM 0
 
@@ -221,6 +233,57 @@
 /** The caller's functions. */
 #define ARENITE_SOURCE_CALLBACKS 2
 
+/** Grows by as much as it has, from the system; a pool over a buffer does not grow. The default. */
+#define ARENITE_GROWTH_DEFAULT 0
+
+/** Never grows. */
+#define ARENITE_GROWTH_NONE 1
+
+/** Grows by what the request needs, or by `growth_bytes` if that is more. */
+#define ARENITE_GROWTH_EXACT 2
+
+/** Grows by as much as it has, the request, or `growth_bytes`, whichever is the most. */
+#define ARENITE_GROWTH_GEOMETRIC 3
+
+/** A request that does not fit is refused. The default. */
+#define ARENITE_FALLBACK_NONE 0
+
+/** It is passed to the system's heap. */
+#define ARENITE_FALLBACK_SYSTEM 1
+
+/** It is passed to `fallback_pool`. */
+#define ARENITE_FALLBACK_POOL 2
+
+/** Nothing behind a block. The default. */
+#define ARENITE_TAIL_NONE 0
+
+/** `tail_bytes` behind a block can be read, though they may be another block's. */
+#define ARENITE_TAIL_READABLE 1
+
+/** `tail_bytes` behind a block are its own. */
+#define ARENITE_TAIL_EXCLUSIVE 2
+
+/** Regions from the system are aligned to 2 MiB and advised to use huge pages. */
+#define ARENITE_POOL_HUGE_PAGES 1
+
+/** Writes past a block's end are found when it is freed and by `arenite_pool_check`. */
+#define ARENITE_POOL_GUARDS 2
+
+/** Freed blocks are filled, and writes to them found when they leave the quarantine. */
+#define ARENITE_POOL_POISON 4
+
+/** Live blocks are listed by `arenite_pool_leaks`. */
+#define ARENITE_POOL_LEAKS 8
+
+/** Anything may become of the block. */
+#define ARENITE_LIFETIME_UNKNOWN 0
+
+/** The block lives long. */
+#define ARENITE_LIFETIME_LONG 1
+
+/** The block lives shortly. */
+#define ARENITE_LIFETIME_SHORT 2
+
 /** The row is alive to the end of the run and beyond. */
 #define ARENITE_ROW_KEPT 1
 
@@ -229,6 +292,9 @@
 
 /** Memory for the tensors of one plan. Threads: one at a time for calls that change it. */
 typedef struct arenite_arena_t arenite_arena_t;
+
+/** One run of a repeating sequence. Threads: any; as a rule one thread has it, and others free through the pool. */
+typedef struct arenite_frame_t arenite_frame_t;
 
 /**
  * Tensors and nodes of one graph and of the subgraphs it calls.
@@ -246,6 +312,16 @@ typedef struct arenite_plan_t arenite_plan_t;
 
 /** Buffers to place, and how. Threads: one at a time. */
 typedef struct arenite_planner_t arenite_planner_t;
+
+/** A pool of memory. Threads: any; no call needs the pool alone. */
+typedef struct arenite_pool_t arenite_pool_t;
+
+/**
+ * What a plan looks like: every block with its offset, lifetime and name.
+ *
+ * Threads: it never changes, so any number of threads may read one report.
+ */
+typedef struct arenite_report_t arenite_report_t;
 
 /** Result of a call: `ARENITE_OK` or one of the `ARENITE_ERR_` codes. Codes are positive and never reused. */
 typedef int32_t arenite_status_t;
@@ -526,6 +602,18 @@ typedef struct arenite_plan_tensor_t {
     struct arenite_lifetime_t lifetime;
 } arenite_plan_tensor_t;
 
+/**
+ * Tells the name of a tensor, or of a buffer of a bare problem, which is then in subgraph 0. Returns text that ends with a
+ * zero and stays valid until the next call, or null for no name. Must not unwind.
+ */
+typedef const char *(*arenite_name_fn)(void *user, uint32_t subgraph, uint32_t tensor);
+
+/**
+ * Takes a piece of a report: `length` bytes at `data`, valid during the call and not ended by a zero. Returns 0 to go on,
+ * anything else to stop. Must not unwind.
+ */
+typedef uint32_t (*arenite_write_fn)(void *user, const char *data, size_t length);
+
 /** Returns `bytes` bytes at a multiple of `alignment`, or null. Must not unwind or longjmp. */
 typedef void *(*arenite_allocate_fn)(void *user, size_t bytes, size_t alignment);
 
@@ -561,6 +649,121 @@ typedef struct arenite_arena_options_t {
     /** For the persistent arena. */
     struct arenite_source_t persistent;
 } arenite_arena_options_t;
+
+/** How a pool works. */
+typedef struct arenite_pool_options_t {
+    /** `sizeof(arenite_pool_options_t)`. */
+    uint32_t struct_size;
+    /** `ARENITE_POOL_` bits. */
+    uint32_t flags;
+    /**
+     * Where memory comes from. SYSTEM maps pages; a BUFFER (kept) is the first region; CALLBACKS may be called from any
+     * thread that uses the pool, and must not call it.
+     */
+    struct arenite_source_t source;
+    /** Bytes of a region made at once; 0 for none. */
+    size_t first_region;
+    /** `ARENITE_GROWTH_`. */
+    uint32_t growth;
+    /** `ARENITE_FALLBACK_`. */
+    uint32_t fallback;
+    /** See `growth`. */
+    size_t growth_bytes;
+    /** The most bytes ever taken from the source at a time; 0 for no limit. */
+    uint64_t cap;
+    /** With FALLBACK_POOL; kept alive for as long as this pool. */
+    const struct arenite_pool_t *fallback_pool;
+    /** `ARENITE_TAIL_`. */
+    uint32_t tail;
+    /** See `tail`. */
+    uint32_t tail_bytes;
+    /** Live blocks per region at most, so that the pool's own records never grow; 0 lets them. */
+    size_t max_blocks;
+    /** Bytes of freed blocks that are kept back before they are given out again. */
+    size_t quarantine_bytes;
+} arenite_pool_options_t;
+
+/** What a pool holds and did. `live_bytes + free_bytes = total_bytes` at every moment. */
+typedef struct arenite_pool_stats_t {
+    /** `sizeof(arenite_pool_stats_t)`. */
+    uint32_t struct_size;
+    /** 0. */
+    uint32_t flags;
+    /** Bytes of all regions. */
+    uint64_t total_bytes;
+    /** Bytes not handed out. */
+    uint64_t free_bytes;
+    /** Bytes of the largest free block. */
+    uint64_t largest_free;
+    /** Bytes handed out, rounded up to blocks. */
+    uint64_t live_bytes;
+    /** Bytes asked for by the live blocks. */
+    uint64_t requested_bytes;
+    /** The highest `live_bytes` so far (summed over regions). */
+    uint64_t peak_live_bytes;
+    /** The highest `requested_bytes` so far (summed over regions). */
+    uint64_t peak_requested_bytes;
+    /** Live blocks. */
+    uint64_t blocks;
+    /** Free blocks. */
+    uint64_t free_blocks;
+    /** Regions. */
+    uint64_t regions;
+    /** Bytes taken from the source now. */
+    uint64_t reserved_bytes;
+    /** Regions added because the others were full. */
+    uint64_t grown;
+    /** Live blocks served by the fallback. */
+    uint64_t fallback_blocks;
+    /** Bytes of those. */
+    uint64_t fallback_bytes;
+    /** Bytes copied because a block could not be resized where it was. */
+    uint64_t moved_bytes;
+    /** Bytes given back by trims. */
+    uint64_t trimmed_bytes;
+    /** Requests refused. */
+    uint64_t refused;
+    /** Pointers that named no live block. */
+    uint64_t bad_pointers;
+    /** The most records any one call looked at, exhaustive scans apart. */
+    uint64_t max_steps;
+    /** Requests that had to look at every candidate. */
+    uint64_t exhaustive_scans;
+} arenite_pool_stats_t;
+
+/** One block, as `arenite_pool_walk` shows it. Must not unwind or longjmp, and must not call the pool. */
+typedef void (*arenite_block_fn)(void *user, void *data, size_t bytes, size_t requested, uint32_t live);
+
+/** One live block, as `arenite_pool_leaks` shows it. Must not unwind or longjmp. */
+typedef void (*arenite_leak_fn)(void *user, void *data, size_t bytes, uint64_t tag, uint64_t sequence);
+
+/** What the frames of a pool did, up to the last that ended. */
+typedef struct arenite_frame_stats_t {
+    /** `sizeof(arenite_frame_stats_t)`. */
+    uint32_t struct_size;
+    /** 0. */
+    uint32_t flags;
+    /** Frames begun. */
+    uint64_t frames;
+    /** Frames recorded and planned. */
+    uint64_t recorded;
+    /** Frames neither recorded nor replayed: too many in flight, or no memory for the frame's area. */
+    uint64_t passed;
+    /** Requests served from a plan. */
+    uint64_t served;
+    /** Requests that were not what the plan expected. */
+    uint64_t mismatched;
+    /** Requests whose place was still taken by an earlier block. */
+    uint64_t waiting;
+    /** Requests the plan has no place for. */
+    uint64_t outside;
+    /** Plans held. */
+    uint64_t plans;
+    /** Instances held. */
+    uint64_t instances;
+    /** Bytes of their areas. */
+    uint64_t area_bytes;
+} arenite_frame_stats_t;
 
 /** A buffer with one lifetime, for `arenite_bare_place`. An array element: it never grows. */
 typedef struct arenite_row_t {
@@ -1053,6 +1256,43 @@ arenite_status_t arenite_plan_last_failure(const struct arenite_plan_t *plan,
  */
 arenite_status_t arenite_plan_destroy(struct arenite_plan_t *plan);
 
+/* ---- report ------------------------------------------------------------------------------------ */
+
+/**
+ * Makes the report of a plan.
+ *
+ * `name` may be null: tensors then go by their numbers. It is called once for every block during this call, with `user`;
+ * neither is kept.
+ * Returns: `ARENITE_OK`; `ARENITE_ERR_NULL`; `ARENITE_ERR_BUSY`; `ARENITE_ERR_NO_MEMORY`.
+ * Ownership: `*out` is the caller's until `arenite_report_destroy`. The plan may be destroyed before the report.
+ */
+ARENITE_NODISCARD
+arenite_status_t arenite_report_create(const struct arenite_plan_t *plan,
+                                       arenite_name_fn name,
+                                       void *user,
+                                       struct arenite_report_t **out,
+                                       struct arenite_failure_t *failure);
+
+/**
+ * Writes a report in one of the `ARENITE_REPORT_` formats, in pieces of up to a few kilobytes.
+ *
+ * Returns: `ARENITE_OK`; `ARENITE_ERR_NULL`; `ARENITE_ERR_ARGUMENT` for a number that is no format;
+ * `ARENITE_ERR_CAPACITY` where the callback stopped, whatever it had taken before.
+ */
+ARENITE_NODISCARD
+arenite_status_t arenite_report_write(const struct arenite_report_t *report,
+                                      uint32_t format,
+                                      arenite_write_fn write,
+                                      void *user);
+
+/** Copies the record of the last failing call on this report. */
+ARENITE_NODISCARD
+arenite_status_t arenite_report_last_failure(const struct arenite_report_t *report,
+                                             struct arenite_failure_t *out);
+
+/** Destroys a report; null is allowed. */
+arenite_status_t arenite_report_destroy(struct arenite_report_t *report);
+
 /* ---- arena ------------------------------------------------------------------------------------- */
 
 /**
@@ -1149,6 +1389,260 @@ arenite_status_t arenite_arena_last_failure(const struct arenite_arena_t *arena,
  * Returns: `ARENITE_OK`; `ARENITE_ERR_BUSY` while another call uses it.
  */
 arenite_status_t arenite_arena_destroy(struct arenite_arena_t *arena);
+
+/* ---- pool -------------------------------------------------------------------------------------- */
+
+/**
+ * Creates a pool. `options` may be null: memory comes from the system as it is needed, without limit.
+ *
+ * Returns: `ARENITE_OK`; `ARENITE_ERR_NULL`, `ARENITE_ERR_ARGUMENT`, `ARENITE_ERR_NO_MEMORY`; `ARENITE_ERR_CAPACITY`
+ * where the buffer is too small for one block, with the exact amount. Ownership: `*out` is the caller's until
+ * `arenite_pool_destroy`; a buffer is kept until then. `failure` may be null.
+ */
+ARENITE_NODISCARD
+arenite_status_t arenite_pool_create(const struct arenite_pool_options_t *options,
+                                     struct arenite_pool_t **out,
+                                     struct arenite_failure_t *failure);
+
+/**
+ * Destroys a pool and gives its memory back. Null is allowed.
+ *
+ * Returns: `ARENITE_OK`; `ARENITE_ERR_BUSY` while blocks are live (their number is `needed` in the failure record) or a
+ * frame has not ended: nothing is destroyed then. A pool that another one falls back on lives on until that one is gone.
+ */
+ARENITE_NODISCARD
+arenite_status_t arenite_pool_destroy(struct arenite_pool_t *pool,
+                                      struct arenite_failure_t *failure);
+
+/**
+ * Adds a buffer (kept) as a region. At most 64 regions.
+ *
+ * Returns: `ARENITE_OK`; `ARENITE_ERR_CAPACITY` where it is too small for one block or there are 64 regions.
+ */
+ARENITE_NODISCARD
+arenite_status_t arenite_pool_lend(const struct arenite_pool_t *pool,
+                                   void *base,
+                                   size_t bytes,
+                                   struct arenite_failure_t *failure);
+
+/**
+ * Allocates `bytes` bytes at a multiple of `alignment`: any power of two, 0 for 128.
+ *
+ * Contents are unspecified. 0 bytes give a block with an address of its own.
+ * Returns: `ARENITE_OK`; `ARENITE_ERR_CAPACITY` or `ARENITE_ERR_NO_MEMORY` with what was asked for and the largest free
+ * block in the failure record; `ARENITE_ERR_ALIGNMENT`. Ownership: `*out` is the caller's until `arenite_pool_free`.
+ */
+ARENITE_NODISCARD
+arenite_status_t arenite_pool_alloc(const struct arenite_pool_t *pool,
+                                    size_t bytes,
+                                    size_t alignment,
+                                    void **out,
+                                    struct arenite_failure_t *failure);
+
+/** The same, filled with zeros. */
+ARENITE_NODISCARD
+arenite_status_t arenite_pool_alloc_zeroed(const struct arenite_pool_t *pool,
+                                           size_t bytes,
+                                           size_t alignment,
+                                           void **out,
+                                           struct arenite_failure_t *failure);
+
+/**
+ * The same as `arenite_pool_alloc`, with what is known of the block's future: `headroom` bytes more that
+ * `arenite_pool_realloc` will use (they count as live), and `lifetime`, one of `ARENITE_LIFETIME_`.
+ */
+ARENITE_NODISCARD
+arenite_status_t arenite_pool_alloc_hint(const struct arenite_pool_t *pool,
+                                         size_t bytes,
+                                         size_t alignment,
+                                         size_t headroom,
+                                         uint32_t lifetime,
+                                         void **out,
+                                         struct arenite_failure_t *failure);
+
+/**
+ * Resizes a block: contents up to the smaller size and the alignment are kept. `data` may be null: allocates at 128.
+ *
+ * `headroom` bytes more are reserved if it has to grow, so that the next growths need no copy. On failure the old block
+ * is as it was. Returns: as `arenite_pool_alloc`; `ARENITE_ERR_ARGUMENT` where no live block starts at `data`.
+ */
+ARENITE_NODISCARD
+arenite_status_t arenite_pool_realloc(const struct arenite_pool_t *pool,
+                                      void *data,
+                                      size_t bytes,
+                                      size_t headroom,
+                                      void **out,
+                                      struct arenite_failure_t *failure);
+
+/** The same for a block from `arenite_pool_alloc_zeroed`: every byte past the old size is 0. */
+ARENITE_NODISCARD
+arenite_status_t arenite_pool_realloc_zeroed(const struct arenite_pool_t *pool,
+                                             void *data,
+                                             size_t bytes,
+                                             void **out,
+                                             struct arenite_failure_t *failure);
+
+/**
+ * Frees a block, whichever thread allocated it. Null does nothing.
+ *
+ * Returns: `ARENITE_OK`; `ARENITE_ERR_ARGUMENT` where no live block of this pool starts at `data` (freed before, inside a
+ * block, of another pool, never allocated), or with guards on where the block was written past its end. Nothing has
+ * changed then.
+ */
+ARENITE_NODISCARD
+arenite_status_t arenite_pool_free(const struct arenite_pool_t *pool,
+                                   void *data,
+                                   struct arenite_failure_t *failure);
+
+/** Frees a block of which the caller knows the size it asked for last: `ARENITE_ERR_ARGUMENT` for another one, too. */
+ARENITE_NODISCARD
+arenite_status_t arenite_pool_free_sized(const struct arenite_pool_t *pool,
+                                         void *data,
+                                         size_t bytes,
+                                         struct arenite_failure_t *failure);
+
+/**
+ * Writes how many bytes can be used at `data`, at least those asked for.
+ *
+ * Returns: `ARENITE_OK`; `ARENITE_ERR_ARGUMENT` where no live block starts there.
+ */
+ARENITE_NODISCARD
+arenite_status_t arenite_pool_usable_size(const struct arenite_pool_t *pool,
+                                          const void *data,
+                                          size_t *out_bytes);
+
+/** Writes 1 where the address lies in the pool's memory or is a block its fallback served, else 0. */
+ARENITE_NODISCARD
+arenite_status_t arenite_pool_owns(const struct arenite_pool_t *pool,
+                                   const void *data,
+                                   uint32_t *out_owns);
+
+/**
+ * Writes `bytes` rounded up to what a block holds: asking for so many costs no more memory.
+ *
+ * Returns: `ARENITE_OK`; `ARENITE_ERR_OVERFLOW`.
+ */
+ARENITE_NODISCARD
+arenite_status_t arenite_pool_good_size(const struct arenite_pool_t *pool,
+                                        size_t bytes,
+                                        size_t *out_bytes);
+
+/**
+ * Gives back what is free beyond `keep` bytes: idle regions to their source, free pages to the system.
+ *
+ * Other threads may go on using the pool. `out_bytes` may be null; else the bytes given back are written.
+ */
+ARENITE_NODISCARD
+arenite_status_t arenite_pool_trim(const struct arenite_pool_t *pool,
+                                   uint64_t keep,
+                                   uint64_t *out_bytes);
+
+/** Fills in the statistics. Set `struct_size` and `flags` of `out` first. */
+ARENITE_NODISCARD
+arenite_status_t arenite_pool_stats(const struct arenite_pool_t *pool,
+                                    struct arenite_pool_stats_t *out);
+
+/**
+ * Checks the whole pool: its records, and with guards and poison on every block. Other threads wait meanwhile.
+ *
+ * Returns: `ARENITE_OK`; `ARENITE_ERR_ARGUMENT` where the host wrote past a block (its address is `needed`, its size
+ * `available` in the failure record) or to a freed one; `ARENITE_ERR_INTERNAL` where the records are wrong.
+ */
+ARENITE_NODISCARD
+arenite_status_t arenite_pool_check(const struct arenite_pool_t *pool,
+                                    struct arenite_failure_t *failure);
+
+/** Shows every block of every region in order of address, free ones too (`live` 0). Other threads wait meanwhile. */
+ARENITE_NODISCARD
+arenite_status_t arenite_pool_walk(const struct arenite_pool_t *pool,
+                                   arenite_block_fn visit,
+                                   void *user);
+
+/** Shows every live block, oldest first, of a pool with a debug flag set; without one it shows none. */
+ARENITE_NODISCARD
+arenite_status_t arenite_pool_leaks(const struct arenite_pool_t *pool,
+                                    arenite_leak_fn visit,
+                                    void *user);
+
+/** Names a live block for `arenite_pool_leaks`. Does nothing in a pool without a debug flag. */
+ARENITE_NODISCARD
+arenite_status_t arenite_pool_set_tag(const struct arenite_pool_t *pool,
+                                      const void *data,
+                                      uint64_t tag);
+
+/* ---- frame ------------------------------------------------------------------------------------- */
+
+/**
+ * Begins a frame. Frames of one signature are expected to make the same requests in the same order: the first one is
+ * recorded, the next ones are served from a plan, and a sequence that has changed is recorded anew.
+ *
+ * The signature is any number the host derives from what decides the sequence: the model and its input shapes. Several
+ * frames may be in flight, of one signature too. Returns: `ARENITE_OK`; `ARENITE_ERR_NO_MEMORY`. Ownership: `*out` is the
+ * caller's until `arenite_frame_end`; it keeps the pool alive. `failure` may be null.
+ */
+ARENITE_NODISCARD
+arenite_status_t arenite_frame_begin(const struct arenite_pool_t *pool,
+                                     uint64_t signature,
+                                     struct arenite_frame_t **out,
+                                     struct arenite_failure_t *failure);
+
+/**
+ * Ends a frame and destroys it. Blocks still live stay so and are freed through the pool. Null is allowed.
+ *
+ * The first frame of a signature is planned here, which takes some milliseconds.
+ */
+ARENITE_NODISCARD arenite_status_t arenite_frame_end(struct arenite_frame_t *frame);
+
+/** Allocates as `arenite_pool_alloc` does, from the frame's plan where it allows. */
+ARENITE_NODISCARD
+arenite_status_t arenite_frame_alloc(const struct arenite_frame_t *frame,
+                                     size_t bytes,
+                                     size_t alignment,
+                                     void **out,
+                                     struct arenite_failure_t *failure);
+
+/** Resizes a block of the frame as `arenite_pool_realloc` does; `alignment` is the one it was allocated with. */
+ARENITE_NODISCARD
+arenite_status_t arenite_frame_realloc(const struct arenite_frame_t *frame,
+                                       void *data,
+                                       size_t bytes,
+                                       size_t alignment,
+                                       void **out,
+                                       struct arenite_failure_t *failure);
+
+/** Frees a block as `arenite_pool_free` does, and faster for the frame's own. Null does nothing. */
+ARENITE_NODISCARD
+arenite_status_t arenite_frame_free(const struct arenite_frame_t *frame,
+                                    void *data,
+                                    struct arenite_failure_t *failure);
+
+/**
+ * Saves the plan of a signature: writes as many bytes as `capacity` allows to `buffer`, and always how many there are.
+ *
+ * Call with a capacity of 0 first. Returns: `ARENITE_OK`; `ARENITE_ERR_ARGUMENT` where there is no plan.
+ */
+ARENITE_NODISCARD
+arenite_status_t arenite_frame_save(const struct arenite_pool_t *pool,
+                                    uint64_t signature,
+                                    void *buffer,
+                                    size_t capacity,
+                                    size_t *out_bytes);
+
+/**
+ * Loads a saved plan for a signature. Nothing in it is trusted: `ARENITE_ERR_ARGUMENT` for anything that is not a valid
+ * plan.
+ */
+ARENITE_NODISCARD
+arenite_status_t arenite_frame_load(const struct arenite_pool_t *pool,
+                                    uint64_t signature,
+                                    const void *saved,
+                                    size_t bytes,
+                                    struct arenite_failure_t *failure);
+
+/** Fills in the statistics of a pool's frames. Set `struct_size` and `flags` of `out` first. */
+ARENITE_NODISCARD
+arenite_status_t arenite_frame_stats(const struct arenite_pool_t *pool,
+                                     struct arenite_frame_stats_t *out);
 
 /* ---- bare -------------------------------------------------------------------------------------- */
 

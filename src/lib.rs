@@ -16,6 +16,7 @@ pub mod error;
 #[cfg(any(feature = "capi", feature = "bare"))]
 pub mod ffi;
 pub mod graph;
+pub mod heap;
 #[cfg(feature = "model")]
 pub mod model;
 pub mod planner;

@@ -74,7 +74,8 @@ fn more_effort_is_never_worse_and_its_log_extends_the_shorter() {
     let mut r = Random(4);
     for k in 0..24 {
         let p = problem(&mut r, if k % 4 == 0 { 500 } else { 40 + 10 * k }, k % 3 == 0);
-        let mut last: Option<(u64, u64, Vec<(u64, u64, u64)>)> = None;
+        type Log = Vec<(u64, u64, u64)>;
+        let mut last: Option<(u64, u64, Log)> = None;
         for shift in 0..14 {
             let mut log = Vec::new();
             let options = Options { effort: Some(1 << shift), ..Options::of(Strategy::Exact) };
@@ -130,8 +131,8 @@ fn proven_optima_do_not_depend_on_the_order_of_rows() {
 fn hard_families_cost_no_quadratic_step() {
     // A time limit would depend on the machine; a quadratic step would take minutes here.
     let n = 200_000u32;
-    let families: [fn(u32, u32) -> (u32, u32); 3] =
-        [|i, n| (i, 2 * n - i), |i, n| (i % 7, n + i % 5), |i, n| (i, i + n / 500)];
+    type Life = fn(u32, u32) -> (u32, u32);
+    let families: [Life; 3] = [|i, n| (i, 2 * n - i), |i, n| (i % 7, n + i % 5), |i, n| (i, i + n / 500)];
     for family in families {
         let mut p = Problem::with_capacity(n as usize);
         let mut r = Random(8);
@@ -249,6 +250,7 @@ fn regions_fill_the_fast_one_and_report_spills() {
         let out = plan_regions(&p, &regions, &wishes, &options, &mut never).unwrap();
         assert_eq!(out, plan_regions(&p, &regions, &wishes, &options, &mut never).unwrap());
         let size = |i: usize| p.buffers()[i].spec.size;
+        #[allow(clippy::needless_range_loop)]
         for i in 0..60 {
             assert!(wishes[i].allowed >> out.region[i] & 1 == 1, "only allowed regions");
             if out.region[i] == 0 && size(i) > 0 {
@@ -267,4 +269,32 @@ fn regions_fill_the_fast_one_and_report_spills() {
     let tight = [Region { capacity: Some(1024) }];
     let e = plan_regions(&p, &tight, &[Wish::default(); 2], &Options::default(), &mut never).unwrap_err();
     assert_eq!(e.kind, arenite::error::Kind::Capacity);
+}
+
+#[test]
+fn sizes_at_the_edge_of_64_bits_are_planned_or_refused() {
+    let half = u64::MAX / 2;
+    for align in [1, 64, 65536] {
+        let spec = |size| BufferSpec::new(size, Align::new(align).unwrap());
+        let mut p = Problem::new();
+        p.add_one(spec(half - 70_000), 0, 1).unwrap();
+        p.add_one(spec(half - 70_000), 1, 2).unwrap();
+        p.add_one(spec(9), 2, 3).unwrap();
+        for s in Strategy::ALL {
+            let found = plan(&p, &Options::of(s)).unwrap();
+            assert_eq!(check(&p, &found.offsets), Ok(found.arena_bytes));
+        }
+        p.add_one(spec(half), 1, 1).unwrap();
+        for s in Strategy::ALL {
+            assert_eq!(plan(&p, &Options::of(s)).unwrap_err().kind, arenite::error::Kind::Overflow);
+        }
+    }
+    for s in Strategy::ALL {
+        let empty = plan(&Problem::new(), &Options::of(s)).unwrap();
+        assert_eq!((empty.arena_bytes, empty.optimal), (0, true));
+        let mut zero = Problem::new();
+        zero.add_one(BufferSpec::new(0, Align::default()), 3, 9).unwrap();
+        let found = plan(&zero, &Options::of(s)).unwrap();
+        assert_eq!((found.arena_bytes, found.offsets), (0, vec![0]));
+    }
 }

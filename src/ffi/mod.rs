@@ -15,6 +15,8 @@ pub mod abi;
 pub mod arena;
 pub mod bare;
 #[cfg(feature = "std")]
+pub mod frame;
+#[cfg(feature = "std")]
 pub mod graph;
 pub mod guard;
 #[cfg(feature = "std")]
@@ -26,6 +28,8 @@ pub mod options;
 pub mod plan;
 #[cfg(feature = "std")]
 pub mod planner;
+#[cfg(feature = "std")]
+pub mod pool;
 #[cfg(feature = "view")]
 pub mod report;
 pub mod status;
@@ -35,6 +39,8 @@ pub mod version;
 pub use arena::*;
 pub use bare::*;
 #[cfg(feature = "std")]
+pub use frame::*;
+#[cfg(feature = "std")]
 pub use graph::*;
 pub use lite::*;
 pub use lite_tables::*;
@@ -43,6 +49,8 @@ pub use options::*;
 pub use plan::*;
 #[cfg(feature = "std")]
 pub use planner::*;
+#[cfg(feature = "std")]
+pub use pool::*;
 #[cfg(feature = "view")]
 pub use report::*;
 pub use status::*;

@@ -22,6 +22,8 @@ pub mod regions;
 #[cfg(feature = "alloc")]
 pub mod replan;
 #[cfg(feature = "alloc")]
+pub mod sequence;
+#[cfg(feature = "alloc")]
 pub mod strategy;
 
 #[cfg(feature = "alloc")]

@@ -107,10 +107,18 @@ pub(crate) fn place(
 /// Conflicting pairs up to which they are listed, at 8 bytes each; past that they are searched for again and again.
 pub(crate) const LISTED_PAIRS: u64 = 16_000_000;
 
+/// What it takes to look conflicts up by time.
+struct Lookup {
+    instance: Instance,
+    index: Index,
+    /// Position in the instance of each buffer of the problem.
+    place: Vec<u32>,
+}
+
 /// Who conflicts with whom.
 enum Near<'a> {
     Listed(&'a Conflicts),
-    Searched { instance: Instance, index: Index, place: Vec<u32> },
+    Searched(alloc::boxed::Box<Lookup>),
 }
 
 impl Near<'_> {
@@ -121,14 +129,15 @@ impl Near<'_> {
         for (k, &i) in instance.source.iter().enumerate() {
             place[i as usize] = k as u32;
         }
-        Near::Searched { instance, index, place }
+        Near::Searched(alloc::boxed::Box::new(Lookup { instance, index, place }))
     }
 
     /// The buffers that conflict with `i`, which is not empty.
     fn with<'s>(&'s self, problem: &Problem, i: usize, found: &'s mut Vec<u32>) -> &'s [u32] {
         match self {
             Near::Listed(c) => c.with(i),
-            Near::Searched { instance, index, place } => {
+            Near::Searched(lookup) => {
+                let Lookup { instance, index, place } = &**lookup;
                 let hull = instance.hull[place[i] as usize];
                 index.touching(hull.lo, hull.up, found);
                 found.iter_mut().for_each(|k| *k = instance.source[*k as usize]);

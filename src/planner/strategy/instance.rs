@@ -75,7 +75,7 @@ impl Instance {
             unit = gcd(unit, strictest);
         }
         out.unit = unit.max(1);
-        let aligned = out.unit % strictest != 0;
+        let aligned = !out.unit.is_multiple_of(strictest);
         let sections = Sections::of(problem);
         for i in (0..n).filter(live) {
             let spec = &problem.buffers()[i].spec;

@@ -248,7 +248,7 @@ impl<'a, V: Cell> Search<'a, V> {
                 return Verdict::Budget;
             }
             self.nodes += 1;
-            if self.nodes % STRIDE == 0 && stop(self.nodes) {
+            if self.nodes.is_multiple_of(STRIDE) && stop(self.nodes) {
                 return Verdict::Stopped;
             }
             item::sort(&mut self.items[start..], &mut self.raised);
@@ -454,12 +454,12 @@ impl<'a, V: Cell> Search<'a, V> {
         list.sort_unstable_by_key(|i| (i.lo, i.up, i.id));
         let mut parts: Vec<(usize, usize)> = Vec::new();
         let (mut from, mut reach) = (0, list[0].up);
-        for k in 1..list.len() {
-            if list[k].lo >= reach {
+        for (k, item) in list.iter().enumerate().skip(1) {
+            if item.lo >= reach {
                 parts.push((from, k));
                 from = k;
             }
-            reach = reach.max(list[k].up);
+            reach = reach.max(item.up);
         }
         parts.push((from, list.len()));
         parts.sort_by_key(|p| (core::cmp::Reverse(p.1 - p.0), p.0));

@@ -7,6 +7,7 @@ use arenite::units::Align;
 pub struct Random(pub u64);
 
 impl Random {
+    /// A number below `n`.
     pub fn below(&mut self, n: u64) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut x = self.0;
@@ -22,6 +23,7 @@ impl Random {
     }
 }
 
+/// The families.
 pub const NAMES: [&str; 7] = ["chain+skips", "u-net", "densenet", "transformer", "inception", "uniform", "staircase"];
 
 /// About `n` buffers of family `name`, 64-byte aligned.

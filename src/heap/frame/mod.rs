@@ -1,0 +1,11 @@
+//! Recorded frames: a sequence of requests that repeats is planned once and then served from fixed offsets.
+//!
+//! The invariant, which no reordering, delay or loss of frees may break: *when a planned block is handed out, every
+//! earlier planned occupant of its bytes has been released.* [`FramePlan`] lists for each block its direct
+//! byte-predecessors, [`Replay`] counts those not yet released. Both are pure: no pointer, no lock, no clock.
+
+mod plan;
+mod replay;
+
+pub use plan::FramePlan;
+pub use replay::{Replay, ReplayStats};

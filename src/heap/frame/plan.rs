@@ -1,0 +1,265 @@
+//! Offsets for a recorded sequence, and who has to be gone before a block may be handed out.
+
+use alloc::collections::BTreeMap;
+use alloc::vec::Vec;
+
+use crate::error::Error;
+use crate::heap::GRANULE;
+use crate::planner::check::check;
+use crate::planner::sequence::{Block, Sequence};
+use crate::planner::{plan, Options};
+use crate::units::{Align, Bytes, DEFAULT_ALIGN};
+
+/// One block of the sequence.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Slot {
+    /// Bytes asked for, rounded up to granules; 0 for a block that is not planned.
+    pub(crate) bytes: Bytes,
+    /// Granules asked for, also by a block that is not planned: what a request is compared with.
+    pub(crate) asked: u64,
+    pub(crate) align: u64,
+    pub(crate) offset: Bytes,
+    /// The index of its offset among the distinct ones.
+    pub(crate) place: u32,
+    /// Where its successors begin; they end where the next slot's begin.
+    pub(crate) successors: u32,
+    /// Direct byte-predecessors.
+    pub(crate) predecessors: u32,
+}
+
+/// A planned sequence.
+///
+/// ```text
+/// time ───────────────────────────────>
+/// bytes │  ┌── 0 ──┐ ┌──── 3 ────┐         3's direct byte-predecessors: 0 and 1
+///       │  └───────┘ │           │         (each byte's last earlier occupant)
+///       │  ┌─ 1 ─┐   │           │  ┌ 4 ┐  4's: 3 alone, since 3 covers all that 1 had
+///       │  └─────┘   └───────────┘  └───┘
+/// ```
+///
+/// That the direct ones suffice follows by induction: a predecessor was itself handed out, or passed over, only after
+/// all of *its* predecessors had been released.
+#[derive(Clone, Debug)]
+pub struct FramePlan {
+    pub(crate) slots: Vec<Slot>,
+    pub(crate) successors: Vec<u32>,
+    blocks: Vec<Block>,
+    /// Distinct offsets, ascending.
+    offsets: Vec<Bytes>,
+    /// Open addressing over the places, by offset; one more than the place, 0 for none.
+    table: Vec<u32>,
+    bytes: Bytes,
+    align: Align,
+}
+
+/// Search nodes for a plan made while the host waits.
+const QUICK: u64 = 5_000;
+
+const MAGIC: &[u8; 8] = b"AREFRM01";
+
+impl FramePlan {
+    /// Plans a recorded sequence with little effort: some milliseconds. `Overflow` where sizes do not fit 64 bits.
+    pub fn new(sequence: &Sequence) -> Result<FramePlan, Error> {
+        FramePlan::with_effort(sequence, QUICK)
+    }
+
+    /// Plans a recorded sequence with at most `effort` search nodes, for plans made beforehand.
+    pub fn with_effort(sequence: &Sequence, effort: u64) -> Result<FramePlan, Error> {
+        let problem = sequence.problem(DEFAULT_ALIGN)?;
+        let plan = plan(&problem, &Options { effort: Some(effort), ..Options::default() })?;
+        FramePlan::with_offsets(sequence, &plan.offsets)
+    }
+
+    /// Takes offsets from elsewhere, which are checked first. `Argument` where they are not a valid plan.
+    pub fn with_offsets(sequence: &Sequence, offsets: &[Bytes]) -> Result<FramePlan, Error> {
+        let problem = sequence.problem(DEFAULT_ALIGN)?;
+        let bytes =
+            check(&problem, offsets).map_err(|_| Error::argument("the offsets are not a plan of the sequence"))?;
+        let n = problem.len();
+        let mut distinct: Vec<Bytes> =
+            (0..n).filter(|&i| problem.buffers()[i].spec.size > 0).map(|i| offsets[i]).collect();
+        distinct.sort_unstable();
+        distinct.dedup();
+        let mut slots = Vec::with_capacity(n);
+        // For each byte the last block that held it: from -> (to, block).
+        let mut held: BTreeMap<Bytes, (Bytes, u32)> = BTreeMap::new();
+        let mut pairs: Vec<(u32, u32)> = Vec::new();
+        for (i, buffer) in problem.buffers().iter().enumerate() {
+            let (size, offset) = (buffer.spec.size, if buffer.spec.size > 0 { offsets[i] } else { 0 });
+            let found = pairs.len();
+            if size > 0 {
+                occupy(&mut held, offset, offset + size, i as u32, &mut pairs);
+            }
+            // A block may have held several stretches.
+            pairs[found..].sort_unstable();
+            let mut kept = found;
+            for at in found..pairs.len() {
+                if at == found || pairs[at] != pairs[kept - 1] {
+                    pairs[kept] = pairs[at];
+                    kept += 1;
+                }
+            }
+            pairs.truncate(kept);
+            let place = distinct.binary_search(&offset).unwrap_or(0) as u32;
+            let predecessors = (pairs.len() - found) as u32;
+            let block = sequence.blocks()[i];
+            let (asked, align) = (block.bytes.max(1).div_ceil(GRANULE), block.align.max(GRANULE));
+            slots.push(Slot { bytes: size, asked, align, offset, place, successors: 0, predecessors });
+        }
+        // The lists the other way round, in one array.
+        pairs.sort_unstable();
+        let mut at = 0;
+        for (i, slot) in slots.iter_mut().enumerate() {
+            slot.successors = at as u32;
+            at += pairs[at..].iter().take_while(|p| p.0 == i as u32).count();
+        }
+        let successors = pairs.into_iter().map(|(_, later)| later).collect();
+        let mut out = FramePlan {
+            slots,
+            successors,
+            blocks: sequence.blocks().to_vec(),
+            table: alloc::vec![0; (distinct.len() * 4).next_power_of_two().max(4)],
+            offsets: distinct,
+            bytes,
+            align: problem.align().max(DEFAULT_ALIGN),
+        };
+        for place in 0..out.offsets.len() {
+            let mut at = out.hash(out.offsets[place]);
+            while out.table[at] != 0 {
+                at = (at + 1) & (out.table.len() - 1);
+            }
+            out.table[at] = place as u32 + 1;
+        }
+        Ok(out)
+    }
+
+    #[inline]
+    fn hash(&self, offset: Bytes) -> usize {
+        let mixed = (offset / GRANULE).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        (mixed >> 32) as usize & (self.table.len() - 1)
+    }
+
+    /// The place of an offset where a planned block starts. A quarter of the table is in use, so few probes are needed.
+    #[inline]
+    pub fn place_of(&self, offset: Bytes) -> Option<u32> {
+        let mut at = self.hash(offset);
+        loop {
+            let place = self.table[at].checked_sub(1)?;
+            if self.offsets[place as usize] == offset {
+                return Some(place);
+            }
+            at = (at + 1) & (self.table.len() - 1);
+        }
+    }
+
+    /// The number of distinct offsets; places are below it.
+    pub fn places(&self) -> usize {
+        self.offsets.len()
+    }
+
+    /// The place of a slot.
+    #[inline]
+    pub fn place(&self, slot: u32) -> u32 {
+        self.slots[slot as usize].place
+    }
+
+    /// The offset of a slot.
+    #[inline]
+    pub fn offset(&self, slot: u32) -> Bytes {
+        self.slots[slot as usize].offset
+    }
+
+    /// Bytes of a slot, in whole granules; 0 for a block that is not planned.
+    pub fn slot_bytes(&self, slot: u32) -> Bytes {
+        self.slots[slot as usize].bytes
+    }
+
+    /// Blocks in the sequence, those not planned included.
+    pub fn len(&self) -> usize {
+        self.slots.len()
+    }
+
+    /// Whether the sequence is empty.
+    pub fn is_empty(&self) -> bool {
+        self.slots.is_empty()
+    }
+
+    /// Bytes of memory an instance of the frame needs, at a multiple of [`FramePlan::align`].
+    pub fn bytes(&self) -> Bytes {
+        self.bytes
+    }
+
+    /// The strictest alignment of any block, at least 128.
+    pub fn align(&self) -> Align {
+        self.align
+    }
+
+    /// The sequence the plan was made for.
+    pub fn blocks(&self) -> &[Block] {
+        &self.blocks
+    }
+
+    /// The plan as bytes, little-endian, for [`FramePlan::decode`].
+    pub fn encode(&self) -> Vec<u8> {
+        let mut out = Vec::with_capacity(16 + 32 * self.len());
+        out.extend_from_slice(MAGIC);
+        out.extend_from_slice(&(self.len() as u64).to_le_bytes());
+        for (block, slot) in self.blocks.iter().zip(&self.slots) {
+            let last = block.last.map_or(u64::MAX, u64::from);
+            for word in [block.bytes, block.align, last, slot.offset] {
+                out.extend_from_slice(&word.to_le_bytes());
+            }
+        }
+        out
+    }
+
+    /// The plan of bytes from [`FramePlan::encode`]. Nothing is trusted: `Argument` for other bytes, for a wrong length,
+    /// and for offsets that [`check`] rejects.
+    pub fn decode(bytes: &[u8]) -> Result<FramePlan, Error> {
+        let wrong = Error::argument("the bytes are not a saved frame plan");
+        let body = bytes.strip_prefix(MAGIC).ok_or(wrong)?;
+        let mut words = body.chunks_exact(8).map(|w| w.iter().rev().fold(0u64, |sum, &b| sum << 8 | u64::from(b)));
+        let count = words.next().ok_or(wrong)?;
+        if !body.len().is_multiple_of(8) || count.checked_mul(4) != Some((body.len() as u64 / 8) - 1) {
+            return Err(wrong.available(bytes.len() as u64));
+        }
+        let mut sequence = Sequence::new();
+        let mut offsets = Vec::with_capacity(count as usize);
+        while let (Some(bytes), Some(align), Some(last), Some(offset)) =
+            (words.next(), words.next(), words.next(), words.next())
+        {
+            if !align.is_power_of_two() {
+                return Err(wrong.needed(align));
+            }
+            let last = match last {
+                u64::MAX => None,
+                other => Some(u32::try_from(other).map_err(|_| wrong.needed(other))?),
+            };
+            sequence.push(Block { bytes, align, last })?;
+            offsets.push(offset);
+        }
+        FramePlan::with_offsets(&sequence, &offsets)
+    }
+}
+
+/// Notes who held `[from, to)` as `(holder, block)` pairs and makes `block` its holder.
+fn occupy(held: &mut BTreeMap<Bytes, (Bytes, u32)>, from: Bytes, to: Bytes, block: u32, pairs: &mut Vec<(u32, u32)>) {
+    // The stretch that begins before `from` and reaches into the range keeps its front, and its back if it goes past.
+    if let Some((&start, &(end, owner))) = held.range(..from).next_back() {
+        if end > from {
+            pairs.push((owner, block));
+            held.insert(start, (from, owner));
+            if end > to {
+                held.insert(to, (end, owner));
+            }
+        }
+    }
+    while let Some((&start, &(end, owner))) = held.range(from..to).next() {
+        pairs.push((owner, block));
+        held.remove(&start);
+        if end > to {
+            held.insert(to, (end, owner));
+        }
+    }
+    held.insert(from, (to, block));
+}

@@ -1,0 +1,258 @@
+//! Recorded frames on real memory: one plan per signature, several instances in flight, frees from any thread.
+
+use core::ops::Deref;
+use core::ptr::NonNull;
+use core::sync::atomic::{AtomicU32, Ordering};
+use std::sync::Arc;
+
+use super::frame_table::{Instance, Recording, REMOTE};
+use super::pool::{Pool, Refusal};
+use crate::error::Error;
+use crate::heap::frame::{FramePlan, Replay};
+use crate::heap::Request;
+
+/// What the frames of a pool did.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct FrameStats {
+    /// Frames begun.
+    pub frames: u64,
+    /// Frames recorded and planned.
+    pub recorded: u64,
+    /// Frames that were neither recorded nor replayed: too many in flight, or no memory for the frame's area.
+    pub passed: u64,
+    /// Requests served from a plan.
+    pub served: u64,
+    /// Requests of replayed frames that went to the general path: not what the plan expected.
+    pub mismatched: u64,
+    /// The same, because an earlier occupant of the bytes was still live.
+    pub waiting: u64,
+    /// The same, because the plan has no place for them.
+    pub outside: u64,
+    /// Plans held.
+    pub plans: u32,
+    /// Instances held, and the bytes of their areas.
+    pub instances: u32,
+    /// Bytes of those.
+    pub area_bytes: u64,
+}
+
+enum Mode {
+    /// The first frame of its signature: every request goes to the general path and is written down.
+    Record(Arc<Recording>),
+    /// Requests are served from the plan where it allows.
+    Replay(Arc<Instance>, Replay),
+    /// Neither.
+    Pass,
+}
+
+/// One run of a repeating sequence of requests, from [`Pool::frame_begin`] to [`Frame::end`] (or drop).
+///
+/// Blocks may be freed by the frame's owner through the frame, which is fastest, or by any thread through
+/// [`Pool::free`], also after the frame has ended.
+///
+/// ```text
+/// owner                                     other threads
+/// Frame::alloc ─> Replay (plain memory)     Pool::free ─> live[place]: k -> k | REMOTE
+/// Frame::free  ─> live[place]: k -> 0                     list of k, counter + 1
+///      └── sees the counter: takes the list, releases its blocks ──┘
+/// ```
+///
+/// A remote free takes effect for the plan when the owner next calls; until then later blocks of those bytes go to the
+/// general path, which is safe.
+///
+/// Threads: one at a time; a frame may be handed to another thread.
+///
+/// `P` is how the frame holds its pool: `&Pool`, or `Arc<Pool>` where the frame has to be kept.
+pub struct Frame<P: Deref<Target = Pool>> {
+    pool: P,
+    signature: u64,
+    mode: Mode,
+}
+
+impl Pool {
+    /// Begins a frame. Frames of one signature are expected to make the same requests in the same order; the first one
+    /// is recorded, the next ones are replayed, and one that no longer fits its plan twice in a row is recorded anew.
+    ///
+    /// Never fails: without memory for a plan or an area the frame works like the pool itself.
+    pub fn frame_begin(&self, signature: u64) -> Frame<&Pool> {
+        Frame::begin(self, signature)
+    }
+}
+
+impl<P: Deref<Target = Pool>> Frame<P> {
+    /// [`Pool::frame_begin`] for a pool held in another way than by reference.
+    pub fn begin(pool: P, signature: u64) -> Frame<P> {
+        let mode = match pool.enter_frame(signature) {
+            super::frame_table::Entered::Record(recording) => Mode::Record(recording),
+            super::frame_table::Entered::Replay(instance, replay) => Mode::Replay(instance, replay),
+            super::frame_table::Entered::Pass => Mode::Pass,
+        };
+        Frame { pool, signature, mode }
+    }
+
+    /// Allocates as [`Pool::alloc`] does, from the plan where it allows.
+    #[inline]
+    pub fn alloc(&mut self, bytes: usize, align: usize) -> Result<NonNull<u8>, Refusal> {
+        if let Mode::Replay(instance, replay) = &mut self.mode {
+            if instance.remote.load(Ordering::Relaxed) != 0 {
+                instance.drain(replay);
+            }
+            let padded = (bytes as u64).saturating_add(self.pool.overhead());
+            if align.is_power_of_two() {
+                if let Some(slot) = replay.alloc(&instance.plan, padded, align as u64) {
+                    let place = instance.plan.place(slot);
+                    instance.live[place as usize].store(slot + 1, Ordering::Release);
+                    return Ok(instance.pointer(instance.plan.offset(slot)));
+                }
+            }
+        }
+        self.alloc_general(bytes, align)
+    }
+
+    #[cold]
+    fn alloc_general(&mut self, bytes: usize, align: usize) -> Result<NonNull<u8>, Refusal> {
+        let block = self.pool.alloc_with(&Request::new(bytes as u64, align as u64))?;
+        if let Mode::Record(recording) = &self.mode {
+            let padded = (bytes as u64).saturating_add(self.pool.overhead());
+            self.pool.watch_alloc(recording, block, padded, align as u64);
+        }
+        Ok(block)
+    }
+
+    /// Frees as [`Pool::free`] does, and faster for a planned block of this frame.
+    ///
+    /// # Safety
+    /// As for [`Pool::free`].
+    #[inline]
+    pub unsafe fn free(&mut self, block: NonNull<u8>) -> Result<(), Error> {
+        if let Mode::Replay(instance, replay) = &mut self.mode {
+            if let Some(offset) = instance.offset(block) {
+                if instance.remote.load(Ordering::Relaxed) != 0 {
+                    instance.drain(replay);
+                }
+                let live = instance.plan.place_of(offset).map(|place| &instance.live[place as usize]);
+                let slot = live.map_or(0, |live| live.load(Ordering::Relaxed));
+                return match (live, slot.checked_sub(1)) {
+                    (Some(live), Some(slot)) if slot & REMOTE == 0 && replay.free(&instance.plan, slot) => {
+                        // After the release, so that no remote free can see the slot live once it is not.
+                        live.store(0, Ordering::Release);
+                        Ok(())
+                    }
+                    _ => Err(self.pool.bad_pointer()),
+                };
+            }
+        }
+        // SAFETY: the caller's contract.
+        unsafe { self.pool.free(block) }
+    }
+
+    /// Another size for a block of the frame, contents kept. A smaller size keeps the block as it is; a larger one is
+    /// always another block, so that the recorded sequence is one of allocations and frees alone.
+    ///
+    /// # Safety
+    /// As for [`Pool::realloc`].
+    pub unsafe fn realloc(&mut self, block: NonNull<u8>, bytes: usize, align: usize) -> Result<NonNull<u8>, Refusal> {
+        let wrong = |pool: &Pool| pool.refuse(pool.bad_pointer(), &Request::new(bytes as u64, align as u64));
+        let old = self.planned(block).or_else(|| self.pool.size_of(block)).ok_or_else(|| wrong(&self.pool))?.1;
+        // Compared with what was asked for, not with what the block holds, so that a recording and its replays agree.
+        if bytes <= old {
+            return Ok(block);
+        }
+        let new = self.alloc(bytes, align)?;
+        // SAFETY: the new block is another one, so the ranges are apart; both hold the smaller size.
+        unsafe { new.copy_from_nonoverlapping(block, old.min(bytes)) };
+        // SAFETY: the caller uses the new pointer only.
+        match unsafe { self.free(block) } {
+            Ok(()) => Ok(new),
+            Err(error) => Err(self.pool.refuse(error, &Request::new(bytes as u64, align as u64))),
+        }
+    }
+
+    /// Bytes of a planned block of this frame.
+    fn planned(&self, block: NonNull<u8>) -> Option<(usize, usize)> {
+        let Mode::Replay(instance, _) = &self.mode else { return None };
+        let (slot, _) = instance.slot_at(block)?;
+        let bytes = instance.plan.blocks()[slot as usize].bytes.saturating_sub(self.pool.overhead());
+        Some((bytes as usize, bytes as usize))
+    }
+
+    /// Whether requests are served from a plan.
+    pub fn is_planned(&self) -> bool {
+        matches!(self.mode, Mode::Replay(..))
+    }
+
+    /// Ends the frame. Blocks still live stay so. The first frame of a signature is planned here, which takes a while.
+    pub fn end(self) {}
+}
+
+impl<P: Deref<Target = Pool>> Drop for Frame<P> {
+    fn drop(&mut self) {
+        match core::mem::replace(&mut self.mode, Mode::Pass) {
+            Mode::Record(recording) => self.pool.leave_recording(self.signature, &recording),
+            Mode::Replay(instance, replay) => self.pool.leave_replay(self.signature, &instance, replay),
+            Mode::Pass => {}
+        }
+    }
+}
+
+impl Instance {
+    /// The offset of an address in the area.
+    #[inline]
+    pub(crate) fn offset(&self, block: NonNull<u8>) -> Option<u64> {
+        let offset = (block.as_ptr() as usize).wrapping_sub(self.first.as_ptr() as usize);
+        (offset < self.bytes).then_some(offset as u64)
+    }
+
+    #[inline]
+    fn pointer(&self, offset: u64) -> NonNull<u8> {
+        debug_assert!(offset < self.bytes as u64);
+        // SAFETY: a plan's offsets lie inside the area, which was made as large as the plan says.
+        unsafe { self.first.add(offset as usize) }
+    }
+
+    /// The slot live at an address, from any thread.
+    pub(crate) fn slot_at(&self, block: NonNull<u8>) -> Option<(u32, &AtomicU32)> {
+        let place = self.plan.place_of(self.offset(block)?)?;
+        let live = &self.live[place as usize];
+        let slot = live.load(Ordering::Acquire).checked_sub(1)?;
+        (slot & REMOTE == 0).then_some((slot, live))
+    }
+
+    /// Frees a planned block from any thread. False where none starts there, or another thread freed it first.
+    pub(crate) fn free_remote(&self, block: NonNull<u8>) -> bool {
+        let Some((slot, live)) = self.slot_at(block) else { return false };
+        // `AcqRel`: what the host wrote to the block comes before its next occupant, through the list's lock.
+        let mark = live.compare_exchange(slot + 1, (slot | REMOTE) + 1, Ordering::AcqRel, Ordering::Relaxed);
+        if mark.is_err() {
+            return false;
+        }
+        // A slot is live once a run, and so at most once in the stack.
+        let mut head = self.remote.load(Ordering::Relaxed);
+        loop {
+            self.next[slot as usize].store(head, Ordering::Relaxed);
+            match self.remote.compare_exchange_weak(head, slot + 1, Ordering::Release, Ordering::Relaxed) {
+                Ok(_) => return true,
+                Err(now) => head = now,
+            }
+        }
+    }
+
+    /// Releases what other threads freed. Called by the owner.
+    #[cold]
+    pub(crate) fn drain(&self, replay: &mut Replay) {
+        let mut at = self.remote.swap(0, Ordering::Acquire);
+        while let Some(slot) = at.checked_sub(1) {
+            at = self.next[slot as usize].load(Ordering::Relaxed);
+            let live = &self.live[self.plan.place(slot) as usize];
+            // Not so only where the host freed the block twice at once, from here and from another thread.
+            if live.load(Ordering::Relaxed) == (slot | REMOTE) + 1 {
+                live.store(0, Ordering::Release);
+                replay.free(&self.plan, slot);
+            }
+        }
+    }
+}
+
+/// The plan of a frame, shared by its instances.
+pub(crate) type SharedPlan = Arc<FramePlan>;

@@ -1,0 +1,339 @@
+//! Growth and fallback: what happens when the regions are full. Nothing here is on the fast path.
+
+use core::ptr::NonNull;
+use std::alloc::{GlobalAlloc, Layout, System};
+
+use super::pool::{Fallback, Growth, Pool, Refusal, MAX_REGIONS};
+use super::region::{page_size, Region};
+use crate::error::Error;
+use crate::heap::{Fault, Node, Request, GRANULE, MAX_EXTRA};
+
+/// Regions added for one request before it is refused: the first serves it unless other threads are quicker.
+const ATTEMPTS: u32 = 4;
+
+/// A block the fallback served.
+#[derive(Clone, Copy, Debug)]
+struct Foreign {
+    bytes: usize,
+    align: usize,
+}
+
+/// The blocks served by the fallback, by address: what makes a bad free of one of them an error and not a crash.
+///
+/// A sorted array and not a map: growing it can fail without ending the process. It may grow under its lock, which is not
+/// the pool's.
+#[derive(Debug, Default)]
+pub(crate) struct Outside {
+    table: Vec<(usize, Foreign)>,
+    bytes: u64,
+}
+
+impl Outside {
+    pub(crate) fn blocks(&self) -> u64 {
+        self.table.len() as u64
+    }
+
+    pub(crate) fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
+    fn position(&self, block: NonNull<u8>) -> Result<usize, usize> {
+        self.table.binary_search_by_key(&(block.as_ptr() as usize), |entry| entry.0)
+    }
+
+    pub(crate) fn size(&self, block: NonNull<u8>) -> Option<usize> {
+        self.layout(block).map(|(bytes, _)| bytes)
+    }
+
+    /// Bytes asked for and alignment.
+    pub(crate) fn layout(&self, block: NonNull<u8>) -> Option<(usize, usize)> {
+        let at = self.position(block).ok()?;
+        Some((self.table[at].1.bytes, self.table[at].1.align))
+    }
+
+    /// False where the table cannot grow.
+    fn insert(&mut self, block: NonNull<u8>, foreign: Foreign) -> bool {
+        let (Err(at), Ok(())) = (self.position(block), self.table.try_reserve(1)) else { return false };
+        self.table.insert(at, (block.as_ptr() as usize, foreign));
+        self.bytes += foreign.bytes as u64;
+        true
+    }
+
+    fn remove(&mut self, block: NonNull<u8>) -> Option<Foreign> {
+        let at = self.position(block).ok()?;
+        let (_, foreign) = self.table.remove(at);
+        self.bytes -= foreign.bytes as u64;
+        Some(foreign)
+    }
+
+    /// Gives every block back.
+    ///
+    /// # Safety
+    /// Nobody uses any of them any more.
+    pub(crate) unsafe fn release_all(&mut self, fallback: &Fallback) {
+        self.bytes = 0;
+        for (address, foreign) in core::mem::take(&mut self.table) {
+            if let Some(block) = NonNull::new(address as *mut u8) {
+                // SAFETY: the block was in the table, so it is live in the fallback; the rest is the contract.
+                unsafe { give_back(fallback, block, foreign) };
+            }
+        }
+    }
+}
+
+/// # Safety
+/// `block` is live in the fallback and was made with `foreign`; nobody uses it any more.
+unsafe fn give_back(fallback: &Fallback, block: NonNull<u8>, foreign: Foreign) {
+    match fallback {
+        Fallback::None => {}
+        // SAFETY: as the contract says.
+        Fallback::Pool(pool) => drop(unsafe { pool.free(block) }),
+        Fallback::System => {
+            if let Ok(layout) = Layout::from_size_align(foreign.bytes.max(1), foreign.align) {
+                // SAFETY: the block came from the system with this layout.
+                unsafe { System.dealloc(block.as_ptr(), layout) };
+            }
+        }
+    }
+}
+
+impl Pool {
+    /// The request did not fit at once: more records, another region, the fallback, or a refusal.
+    #[cold]
+    pub(crate) fn alloc_slow(&self, asked: &Request, padded: &Request, fault: Fault) -> Result<NonNull<u8>, Refusal> {
+        let mut cause = fault.error();
+        // No region could serve these, so none is added for them.
+        if !padded.align.is_power_of_two() {
+            return Err(self.refuse(Fault::Alignment.error(), asked));
+        }
+        if padded.extra > MAX_EXTRA {
+            return Err(self.refuse(Error::capacity("tail, guard and headroom of a block are at most 16 MiB"), asked));
+        }
+        let retry = match fault {
+            Fault::NoNode => self.more_nodes_everywhere(),
+            _ => self.wait_for_trims() | self.shared.debug.as_ref().is_some_and(|debug| debug.flush(self)),
+        };
+        if retry {
+            if let Ok(block) = self.try_alloc(padded) {
+                return Ok(self.admit(block, asked));
+            }
+        }
+        // A region of its own for every attempt: another thread may have filled the one just added.
+        for _ in 0..ATTEMPTS {
+            match self.grow(padded) {
+                Ok(true) => {
+                    if let Ok(block) = self.try_alloc(padded) {
+                        return Ok(self.admit(block, asked));
+                    }
+                }
+                Ok(false) => break,
+                Err(error) => {
+                    cause = error;
+                    break;
+                }
+            }
+        }
+        match self.ask_fallback(asked) {
+            Some(block) => Ok(block),
+            None => Err(self.refuse(cause, asked)),
+        }
+    }
+
+    fn admit(&self, block: NonNull<u8>, asked: &Request) -> NonNull<u8> {
+        if let Some(debug) = &self.shared.debug {
+            debug.allocated(self, block, asked.bytes as usize);
+        }
+        block
+    }
+
+    /// The refusal, with what is free now.
+    pub(crate) fn refuse(&self, error: Error, asked: &Request) -> Refusal {
+        let mut inner = self.lock();
+        inner.refused += 1;
+        let (mut free, mut largest) = (0, 0);
+        for region in inner.regions.iter().flatten() {
+            free += region.heap.stats().free;
+            largest = largest.max(region.heap.largest_free());
+        }
+        let error = match error.kind {
+            crate::error::Kind::Alignment => error.needed(asked.align),
+            _ => error.needed(asked.bytes).available(largest),
+        };
+        Refusal { error, free, largest }
+    }
+
+    /// Where a trim holds free blocks for a moment, waits for its end. Returns whether it did.
+    fn wait_for_trims(&self) -> bool {
+        let mut waited = false;
+        while self.lock().trimming > 0 {
+            waited = true;
+            std::thread::yield_now();
+        }
+        waited
+    }
+
+    /// Reserves records for a region: allocated and released outside the lock, moved under it.
+    pub(crate) fn more_nodes(&self, slot: usize) -> bool {
+        let capacity = match &self.lock().regions[slot] {
+            Some(region) if !region.fixed => {
+                let most = region.bytes / GRANULE as usize + 2;
+                (region.heap.node_capacity() < most).then(|| (region.heap.node_capacity() * 2).min(most))
+            }
+            _ => None,
+        };
+        let Some(capacity) = capacity else { return false };
+        let mut bigger: Vec<Node> = Vec::new();
+        if bigger.try_reserve_exact(capacity).is_err() {
+            return false;
+        }
+        let mut inner = self.lock();
+        let old = match &mut inner.regions[slot] {
+            Some(region) => region.heap.more_nodes(bigger),
+            None => bigger,
+        };
+        drop(inner);
+        drop(old);
+        true
+    }
+
+    fn more_nodes_everywhere(&self) -> bool {
+        let slots = self.lock().regions.len();
+        (0..slots).filter(|&slot| self.more_nodes(slot)).count() > 0
+    }
+
+    /// Adds a region for a request, if the policy and the cap allow one.
+    fn grow(&self, padded: &Request) -> Result<bool, Error> {
+        if matches!(self.shared.config.growth, Growth::None) {
+            return Ok(false);
+        }
+        let need = self.region_for(padded)?;
+        let bytes = match self.shared.config.growth {
+            Growth::None => need,
+            Growth::Exact { at_least } => need.max(at_least),
+            Growth::Geometric { first } => {
+                let so_far = usize::try_from(self.lock().reserved).unwrap_or(usize::MAX);
+                need.max(first).max(so_far.min(isize::MAX as usize))
+            }
+        };
+        // Growing by less than the policy would like is better than not growing at all.
+        let room = usize::try_from(self.shared.config.cap.saturating_sub(self.lock().reserved)).unwrap_or(usize::MAX);
+        let bytes = bytes.min(room);
+        if bytes < need {
+            return Err(Error::capacity("the pool's cap is reached").needed(need as u64).available(room as u64));
+        }
+        let align = usize::try_from(padded.align).unwrap_or(1);
+        let exact = bytes == need;
+        match self.add_region(bytes, align) {
+            Ok(()) => {}
+            // The source would not give that much: try with what the request needs.
+            Err(_) if !exact => self.add_region(need, align)?,
+            Err(error) => return Err(error),
+        }
+        self.lock().grown += 1;
+        Ok(true)
+    }
+
+    /// Bytes of a region in which the request fits wherever the source puts it.
+    fn region_for(&self, padded: &Request) -> Result<usize, Error> {
+        let overflow = Error::overflow("the request does not fit the address space").needed(padded.bytes);
+        let page = page_size() as u64;
+        let slack = if padded.align > page { padded.align } else { 0 };
+        [padded.extra, slack, self.shared.region_tail as u64, 2 * GRANULE]
+            .into_iter()
+            .try_fold(padded.bytes, u64::checked_add)
+            .and_then(|sum| sum.checked_next_multiple_of(page))
+            .and_then(|sum| usize::try_from(sum).ok())
+            .filter(|&sum| sum <= isize::MAX as usize)
+            .ok_or(overflow)
+    }
+
+    /// Takes a region from the source, outside the lock. The bytes count against the cap while they are being taken.
+    pub(crate) fn add_region(&self, bytes: usize, align: usize) -> Result<(), Error> {
+        let s = &self.shared;
+        {
+            let mut inner = self.lock();
+            let room = s.config.cap.saturating_sub(inner.reserved);
+            if bytes as u64 > room {
+                return Err(Error::capacity("the pool's cap is reached").needed(bytes as u64).available(room));
+            }
+            inner.reserved += bytes as u64;
+        }
+        let align = align.clamp(1, page_size());
+        let made = Region::from_source(0, &s.config.source, bytes, align, s.region_tail, s.config.max_blocks);
+        let mut inner = self.lock();
+        inner.reserved -= bytes as u64;
+        let region = made?;
+        let reserved = region.reserved() as u64;
+        match inner.insert(region) {
+            Ok(_) => {
+                inner.reserved += reserved;
+                Ok(())
+            }
+            Err(region) => {
+                drop(inner);
+                drop(region);
+                Err(Error::capacity("a pool has at most 64 regions").available(MAX_REGIONS as u64))
+            }
+        }
+    }
+
+    fn ask_fallback(&self, asked: &Request) -> Option<NonNull<u8>> {
+        let (bytes, align) = (usize::try_from(asked.bytes).ok()?, usize::try_from(asked.align).ok()?);
+        let align = align.max(GRANULE as usize);
+        let block = match &self.shared.config.fallback {
+            Fallback::None => None,
+            Fallback::Pool(pool) => pool.alloc(bytes, align).ok(),
+            Fallback::System => {
+                let layout = Layout::from_size_align(bytes.max(1), align).ok()?;
+                // SAFETY: the layout is not empty.
+                NonNull::new(unsafe { System.alloc(layout) })
+            }
+        }?;
+        let foreign = Foreign { bytes, align };
+        if self.shared.outside.lock().insert(block, foreign) {
+            return Some(block);
+        }
+        // SAFETY: the block was made a moment ago and nobody has seen it.
+        unsafe { give_back(&self.shared.config.fallback, block, foreign) };
+        None
+    }
+
+    /// Everything a free can be but a plain block of a region.
+    #[cold]
+    pub(crate) fn free_slow(&self, block: NonNull<u8>, bytes: Option<u64>) -> Result<(), Error> {
+        let known = self.size_of(block);
+        if let (Some((_, requested)), Some(bytes)) = (known, bytes) {
+            // A planned block's size is known in granules only.
+            let planned = || self.planned_size(block).is_some() && self.good_size(bytes as usize) == Some(requested);
+            if requested as u64 != bytes && !planned() {
+                self.lock().bad += 1;
+                let wrong = Error::argument("the size does not match the block");
+                return Err(wrong.needed(bytes).available(requested as u64));
+            }
+        }
+        let foreign = self.shared.outside.lock().remove(block);
+        if let Some(foreign) = foreign {
+            // SAFETY: the block was in the table until now, so this call alone gives it back; the caller is done with it.
+            unsafe { give_back(&self.shared.config.fallback, block, foreign) };
+            return Ok(());
+        }
+        if let Some(debug) = &self.shared.debug {
+            return debug.free(self, block);
+        }
+        self.watch_free(block);
+        match self.release(block) || self.free_planned(block) {
+            true => Ok(()),
+            false => Err(self.bad_pointer()),
+        }
+    }
+
+    /// Frees a block of a region. False where there is none.
+    pub(crate) fn release(&self, block: NonNull<u8>) -> bool {
+        let mut inner = self.lock();
+        let Some((slot, offset)) = inner.locate(block.as_ptr() as usize) else { return false };
+        match &mut inner.regions[slot] {
+            Some(region) => region.heap.try_free_at(offset).is_some(),
+            None => false,
+        }
+    }
+}

@@ -1,0 +1,188 @@
+//! Another size for a live block: in place, down into free space before it, or by moving it.
+
+use core::ptr::NonNull;
+
+use super::pool::{Pool, Refusal};
+use crate::heap::{Fault, Request};
+
+/// What the heap could do without copying to another block.
+enum Step {
+    Done(NonNull<u8>),
+    /// The block now starts lower; so many bytes of old contents have yet to be moved down.
+    Down(NonNull<u8>, u64),
+    /// It has to move; bytes asked for so far and the alignment to keep.
+    Move(u64, u64),
+    Wrong,
+    Failed(Fault),
+}
+
+impl Pool {
+    /// Resizes a block, keeping its contents up to the smaller size and its alignment. Null allocates at 128; 0 bytes
+    /// keep a block of their own.
+    ///
+    /// In place where it can be, then down into free space before the block, then elsewhere. On a [`Refusal`] the old
+    /// block is untouched; kind `Argument` where no live block starts there.
+    ///
+    /// # Safety
+    /// If `block` is live, nobody else uses it during the call, and on success only the returned pointer afterwards.
+    pub unsafe fn realloc(&self, block: Option<NonNull<u8>>, bytes: usize) -> Result<NonNull<u8>, Refusal> {
+        // SAFETY: the same contract.
+        unsafe { self.realloc_with(block, bytes, 0) }
+    }
+
+    /// The same, with `headroom` bytes more reserved where the block has to grow: the next growths then need no copy.
+    ///
+    /// # Safety
+    /// As for [`Pool::realloc`].
+    pub unsafe fn realloc_with(
+        &self,
+        block: Option<NonNull<u8>>,
+        bytes: usize,
+        headroom: usize,
+    ) -> Result<NonNull<u8>, Refusal> {
+        let Some(old) = block else {
+            return self.alloc_with(&Request::new(bytes as u64, 1).extra(headroom as u64));
+        };
+        let asked = Request::new(bytes as u64, 1);
+        if self.shared.debug.is_some() {
+            // Guards and tags belong to a block's address and size: debug builds of the host always move.
+            let (_, requested) = self.size_of(old).ok_or_else(|| self.refuse(self.bad_pointer(), &asked))?;
+            let align = self.align_of(old);
+            // SAFETY: the caller's contract.
+            return unsafe { self.move_block(old, requested as u64, bytes, headroom, align) };
+        }
+        let overhead = self.overhead();
+        match self.resize_step(old, bytes as u64, headroom as u64) {
+            Step::Done(block) => Ok(block),
+            Step::Down(new, requested) => {
+                let kept = (requested as usize).min(bytes);
+                // SAFETY: both ranges lie in the block, which holds the old contents and the new place; they may overlap.
+                unsafe { new.copy_from(old, kept) };
+                self.settle(new, bytes as u64);
+                Ok(new)
+            }
+            // SAFETY: the caller's contract.
+            Step::Move(requested, align) => unsafe { self.move_block(old, requested, bytes, headroom, align) },
+            Step::Wrong => {
+                // Taken out first: a guard inside `match` would be held while the block moves.
+                let outside = self.shared.outside.lock().layout(old);
+                let planned =
+                    || self.planned_size(old).map(|(held, align)| ((held - overhead) as usize, align as usize));
+                match outside.or_else(planned) {
+                    // SAFETY: the caller's contract.
+                    Some((requested, align)) => unsafe {
+                        self.move_block(old, requested as u64, bytes, headroom, align as u64)
+                    },
+                    None => Err(self.refuse(self.bad_pointer(), &asked)),
+                }
+            }
+            Step::Failed(fault) => Err(self.refuse(fault.error(), &asked)),
+        }
+    }
+
+    /// [`Pool::realloc`] for a block from [`Pool::alloc_zeroed`]: every byte past the old size is 0.
+    ///
+    /// # Safety
+    /// As for [`Pool::realloc`].
+    pub unsafe fn realloc_zeroed(&self, block: Option<NonNull<u8>>, bytes: usize) -> Result<NonNull<u8>, Refusal> {
+        let old = match block {
+            Some(block) => {
+                let asked = Request::new(bytes as u64, 1);
+                self.size_of(block).ok_or_else(|| self.refuse(self.bad_pointer(), &asked))?.1
+            }
+            None => 0,
+        };
+        // SAFETY: the same contract.
+        let new = unsafe { self.realloc(block, bytes) }?;
+        if bytes > old {
+            // SAFETY: `old` is inside the block, which holds `bytes` bytes.
+            let grown = unsafe { new.add(old) };
+            // The count is the size asked for, not the block's: a shrink leaves old bytes in the slack.
+            // SAFETY: `[old, bytes)` lies in the block, which is the caller's alone.
+            unsafe { grown.write_bytes(0, bytes - old) };
+        }
+        Ok(new)
+    }
+
+    fn align_of(&self, block: NonNull<u8>) -> u64 {
+        let mut inner = self.lock();
+        let Some((slot, offset)) = inner.locate(block.as_ptr() as usize) else { return 1 };
+        let Some(region) = &mut inner.regions[slot] else { return 1 };
+        region.heap.find(offset).and_then(|h| region.heap.align_of(h)).unwrap_or(1)
+    }
+
+    fn resize_step(&self, old: NonNull<u8>, bytes: u64, headroom: u64) -> Step {
+        let overhead = self.overhead();
+        let mut inner = self.lock();
+        let Some((slot, offset)) = inner.locate(old.as_ptr() as usize) else { return Step::Wrong };
+        let Some(region) = &mut inner.regions[slot] else { return Step::Wrong };
+        let Some(handle) = region.heap.find(offset) else { return Step::Wrong };
+        let (requested, align) = match (region.heap.size(handle), region.heap.align_of(handle)) {
+            (Some((held, requested)), Some(align)) => {
+                // Growing within headroom reserved before keeps what is left of it.
+                if bytes > requested && bytes + overhead <= held {
+                    let rest = held - bytes - overhead;
+                    if region.heap.resize(handle, bytes, overhead + rest) == Ok(true) {
+                        return Step::Done(old);
+                    }
+                }
+                (requested, align)
+            }
+            _ => return Step::Wrong,
+        };
+        // Headroom if it is there, without it if not.
+        for extra in [overhead.saturating_add(headroom), overhead] {
+            match region.heap.resize(handle, bytes, extra) {
+                Ok(true) => return Step::Done(old),
+                Ok(false) | Err(Fault::TooLarge) => {}
+                Err(fault) => return Step::Failed(fault),
+            }
+        }
+        match region.heap.grow_down(handle, bytes, overhead) {
+            Ok(Some((moved, _))) => {
+                let new = region.pointer(moved.offset());
+                inner.moved_bytes += requested;
+                Step::Down(new, requested)
+            }
+            Ok(None) | Err(Fault::TooLarge) => Step::Move(requested, align),
+            Err(fault) => Step::Failed(fault),
+        }
+    }
+
+    /// Gives back what alignment left over after a move down.
+    fn settle(&self, block: NonNull<u8>, bytes: u64) {
+        let overhead = self.overhead();
+        let mut inner = self.lock();
+        let Some((slot, offset)) = inner.locate(block.as_ptr() as usize) else { return };
+        let Some(region) = &mut inner.regions[slot] else { return };
+        if let Some(handle) = region.heap.find(offset) {
+            // Refused only where records have run out: the block then keeps the rest.
+            let _ = region.heap.resize(handle, bytes, overhead);
+        }
+    }
+
+    /// # Safety
+    /// `old` is live with `requested` bytes, and the caller's alone.
+    unsafe fn move_block(
+        &self,
+        old: NonNull<u8>,
+        requested: u64,
+        bytes: usize,
+        headroom: usize,
+        align: u64,
+    ) -> Result<NonNull<u8>, Refusal> {
+        let request = Request::new(bytes as u64, align);
+        let new = match self.alloc_with(&request.extra(headroom as u64)) {
+            Err(_) if headroom > 0 => self.alloc_with(&request)?,
+            other => other?,
+        };
+        let kept = (requested as usize).min(bytes);
+        // SAFETY: the new block is another one, so the ranges are apart; both hold `kept` bytes.
+        unsafe { new.copy_from_nonoverlapping(old, kept) };
+        self.lock().moved_bytes += kept as u64;
+        // SAFETY: the contents have moved and the caller uses the new pointer only.
+        let freed = unsafe { self.free(old) };
+        debug_assert!(freed.is_ok(), "the old block was live a moment ago");
+        Ok(new)
+    }
+}

@@ -1,0 +1,467 @@
+//! The heap against a shadow: every operation is repeated on a plain map of granules, which knows nothing of the heap.
+
+use arenite::heap::{pages_for, Borrowed, Fault, Handle, Heap, Node, Request, Side, GRANULE};
+
+/// A small generator of our own, so that a failing seed is one number.
+struct Rng(u64);
+
+impl Rng {
+    fn next(&mut self) -> u64 {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        self.0.wrapping_mul(0x2545_f491_4f6c_dd1d)
+    }
+
+    fn below(&mut self, n: u64) -> u64 {
+        (self.next() >> 16) % n
+    }
+}
+
+type VecHeap = Heap<Vec<Node>, Vec<u32>>;
+
+fn heap(base: u64, bytes: u64, nodes: usize) -> VecHeap {
+    Heap::with_pages(3, base, bytes, Vec::with_capacity(nodes), vec![0; pages_for(bytes)]).unwrap()
+}
+
+#[derive(Clone, Copy)]
+struct Live {
+    handle: Handle,
+    bytes: u64,
+    align: u64,
+    held: u64,
+    mark: u32,
+}
+
+struct Shadow {
+    owner: Vec<u32>,
+    live: Vec<Live>,
+    stale: Vec<Handle>,
+    next: u32,
+}
+
+impl Shadow {
+    fn claim(&mut self, from: u64, bytes: u64, mark: u32) {
+        for g in &mut self.owner[(from / GRANULE) as usize..(from / GRANULE + bytes / GRANULE) as usize] {
+            assert_eq!(*g, 0, "a granule was handed out twice");
+            *g = mark;
+        }
+    }
+
+    fn release(&mut self, l: &Live) {
+        let from = (l.handle.offset() / GRANULE) as usize;
+        for g in &mut self.owner[from..from + (l.held / GRANULE) as usize] {
+            assert_eq!(*g, l.mark, "a granule changed hands while it was live");
+            *g = 0;
+        }
+    }
+
+    /// The longest run of free granules that holds `len` granules at a multiple of `align` bytes.
+    fn fits(&self, base: u64, len: u64, align: u64) -> bool {
+        let mut run = 0;
+        for (i, &o) in self.owner.iter().enumerate() {
+            run = if o == 0 { run + 1 } else { 0 };
+            if run >= len {
+                // Any start in the run up to here: test the last one that fits.
+                let start = i as u64 + 1 - len;
+                if (base + start * GRANULE).is_multiple_of(align) {
+                    return true;
+                }
+            }
+        }
+        false
+    }
+}
+
+fn size(r: &mut Rng) -> u64 {
+    match r.below(10) {
+        0..=4 => r.below(600),
+        5..=7 => r.below(8000),
+        8 => r.below(60_000),
+        _ => 1 << r.below(17),
+    }
+}
+
+fn run(seed: u64, base: u64, bytes: u64, nodes: usize, ops: u64, limit: Option<u32>) -> (VecHeap, u64) {
+    let mut r = Rng(seed | 1);
+    let mut h = heap(base, bytes, nodes);
+    if let Some(limit) = limit {
+        h.set_generation_limit(limit);
+    }
+    let mut s = Shadow { owner: vec![0; (bytes / GRANULE) as usize], live: Vec::new(), stale: Vec::new(), next: 1 };
+    let mut refused = 0;
+    for op in 0..ops {
+        let full = s.live.len() as u64 * 3 > bytes / 4096;
+        match r.below(16) {
+            0..=6 if !full => {
+                let (bytes, align) = (size(&mut r), 1 << r.below(17));
+                let extra = if r.below(8) == 0 { r.below(2000) } else { 0 };
+                let side = [Side::Auto, Side::Low, Side::High][r.below(3) as usize];
+                match h.alloc_with(&Request::new(bytes, align).extra(extra).side(side)) {
+                    Ok(handle) => {
+                        let (held, requested) = h.size(handle).unwrap();
+                        assert_eq!(requested, bytes);
+                        assert_eq!(held, (bytes + extra).max(1).div_ceil(GRANULE) * GRANULE);
+                        assert!((base + handle.offset()).is_multiple_of(align));
+                        let mark = s.next;
+                        s.next += 1;
+                        s.claim(handle.offset(), held, mark);
+                        s.live.push(Live { handle, bytes, align, held, mark });
+                    }
+                    Err(Fault::NoNode) => assert!(h.spare_nodes() < 2),
+                    Err(Fault::NoSpace | Fault::TooLarge) => {
+                        refused += 1;
+                        let len = (bytes + extra).max(1).div_ceil(GRANULE);
+                        assert!(!s.fits(base, len, align), "refused although it fits");
+                    }
+                    Err(other) => panic!("{other:?}"),
+                }
+            }
+            7..=9 if !s.live.is_empty() => {
+                let i = r.below(s.live.len() as u64) as usize;
+                let l = s.live[i];
+                let (new, extra) = (size(&mut r), if r.below(4) == 0 { 512 } else { 0 });
+                match h.resize(l.handle, new, extra) {
+                    Ok(true) => {
+                        let (held, requested) = h.size(l.handle).unwrap();
+                        assert_eq!(requested, new);
+                        s.release(&l);
+                        s.claim(l.handle.offset(), held, l.mark);
+                        s.live[i] = Live { bytes: new, held, ..l };
+                    }
+                    Ok(false) => {
+                        assert!(new + extra > l.held);
+                        if let Some((handle, down)) = h.grow_down(l.handle, new, extra).unwrap() {
+                            assert_eq!(handle.offset() + down, l.handle.offset());
+                            assert!((base + handle.offset()).is_multiple_of(l.align), "BR-34");
+                            let (held, requested) = h.size(handle).unwrap();
+                            assert_eq!(requested, new);
+                            assert!(handle.offset() + held >= l.handle.offset() + l.held, "old contents stay owned");
+                            s.release(&l);
+                            s.claim(handle.offset(), held, l.mark);
+                            s.stale.push(l.handle);
+                            let moved = Live { handle, bytes: new, held, ..l };
+                            s.live[i] = moved;
+                            // What the alignment left over goes back once the contents have moved.
+                            assert!(h.resize(handle, new, extra).unwrap());
+                            s.release(&moved);
+                            let held = h.size(handle).unwrap().0;
+                            s.claim(handle.offset(), held, l.mark);
+                            s.live[i].held = held;
+                        }
+                    }
+                    Err(Fault::TooLarge) => assert!(new + extra > bytes),
+                    Err(other) => panic!("{other:?}"),
+                }
+            }
+            10 => {
+                // Bad frees of every kind: none may be taken for a live block.
+                let before = h.fingerprint();
+                let bad = h.stats().bad;
+                let mut tried = 1;
+                assert!(h
+                    .free(Handle::from_words([3, r.next() as u32, r.below(64) as u32, r.below(9) as u32 | 1 << 31]))
+                    .is_err());
+                for stale in s.stale.iter().rev().take(4) {
+                    assert_eq!(h.free(*stale), Err(Fault::BadHandle));
+                    tried += 1;
+                }
+                if let Some(l) = s.live.first() {
+                    let [region, granule, node, generation] = l.handle.to_words();
+                    for words in [
+                        [region + 1, granule, node, generation],
+                        [region, granule + 1, node, generation],
+                        [region, granule, node, generation.wrapping_sub(1)],
+                        [region, granule, u32::MAX, generation],
+                    ] {
+                        assert_eq!(h.free(Handle::from_words(words)), Err(Fault::BadHandle));
+                        tried += 1;
+                    }
+                    for offset in [l.handle.offset() + 1, l.handle.offset() + GRANULE / 2, bytes, u64::MAX] {
+                        assert_eq!(h.free_at(offset), Err(Fault::BadOffset));
+                        tried += 1;
+                    }
+                    if l.held > GRANULE {
+                        assert_eq!(h.free_at(l.handle.offset() + GRANULE), Err(Fault::BadOffset));
+                        tried += 1;
+                    }
+                    assert_eq!(h.free_sized(l.handle, l.bytes + 1), Err(Fault::BadSize));
+                    tried += 1;
+                }
+                assert_eq!(h.stats().bad, bad + tried);
+                assert_eq!(h.fingerprint(), before);
+            }
+            _ if !s.live.is_empty() => {
+                let i = r.below(s.live.len() as u64) as usize;
+                let l = s.live.swap_remove(i);
+                s.release(&l);
+                assert_eq!(h.find(l.handle.offset()), Some(l.handle));
+                assert_eq!(h.align_of(l.handle), Some(l.align.max(GRANULE)));
+                match r.below(3) {
+                    0 => assert_eq!(h.free(l.handle), Ok(l.bytes)),
+                    1 => assert_eq!(h.free_at(l.handle.offset()), Ok(l.bytes)),
+                    _ => assert_eq!(h.free_sized(l.handle, l.bytes), Ok(())),
+                }
+                s.stale.push(l.handle);
+                if s.stale.len() > 64 {
+                    s.stale.remove(0);
+                }
+            }
+            _ => {}
+        }
+        if op % 256 == 0 {
+            h.check().unwrap();
+            let stats = h.stats();
+            assert_eq!(stats.free + stats.live, stats.total);
+            assert_eq!(stats.requested, s.live.iter().map(|l| l.bytes).sum::<u64>());
+            assert_eq!(stats.live, s.live.iter().map(|l| l.held).sum::<u64>());
+            let mut seen = 0;
+            h.walk(|e| seen += u64::from(e.handle.is_some()));
+            assert_eq!(seen, s.live.len() as u64);
+            assert_eq!(h.largest_free(), longest_run(&s.owner) * GRANULE);
+        }
+    }
+    for l in std::mem::take(&mut s.live) {
+        h.free(l.handle).unwrap();
+    }
+    h.check().unwrap();
+    assert!(h.stats().max_steps <= VecHeap::STEP_LIMIT, "{}", h.stats().max_steps);
+    (h, refused)
+}
+
+fn longest_run(owner: &[u32]) -> u64 {
+    owner.split(|&o| o != 0).map(|run| run.len() as u64).max().unwrap_or(0)
+}
+
+fn ops() -> u64 {
+    std::env::var("ARENITE_FUZZ_OPS").ok().and_then(|v| v.parse().ok()).unwrap_or(1_000_000)
+}
+
+#[test]
+fn a_shadow_agrees_on_every_operation() {
+    let mut refused = 0;
+    for seed in 1..=4 {
+        // Bases that meet 128, 4096 and everything; regions from tiny to 16 MiB.
+        let base = [0x7f00_0080, 0x10_0000_1000, 0, 0xffff_ff80][seed as usize % 4];
+        let (h, r) = run(seed, base, 1 << (17 + seed), 1 << 15, ops() / 4, None);
+        assert_eq!((h.stats().free_blocks, h.stats().live), (1, 0));
+        refused += r;
+    }
+    assert!(refused > 0, "the fuzz never filled the heap");
+}
+
+#[test]
+fn a_shadow_agrees_while_nodes_run_out() {
+    for seed in 10..14 {
+        run(seed, 0, 1 << 19, 24, ops() / 8, None);
+    }
+}
+
+#[test]
+fn no_handle_comes_back_when_generations_wrap_early() {
+    // 4 bits: a node is retired after 15 lives, so thousands of nodes are spent.
+    let (h, _) = run(77, 0, 1 << 20, 1 << 16, 20_000, Some(15));
+    assert!(h.stats().retired_nodes > 100);
+}
+
+#[test]
+fn a_worn_out_heap_refuses_and_stays_whole() {
+    let mut h = heap(0, 1 << 14, 16);
+    h.set_generation_limit(3);
+    let mut seen = std::collections::HashSet::new();
+    loop {
+        match h.alloc(1 << 14, 1) {
+            Ok(handle) => {
+                assert!(seen.insert(handle), "a handle came back");
+                h.free(handle).unwrap();
+            }
+            Err(fault) => {
+                assert_eq!(fault, Fault::NoNode);
+                break;
+            }
+        }
+        h.check().unwrap();
+    }
+    h.check().unwrap();
+    assert!(seen.len() >= 16 * 2, "{}", seen.len());
+}
+
+#[test]
+fn br_23_24_sizes_near_the_top_are_refused() {
+    let mut h = heap(0, 4096, 64);
+    let before = h.fingerprint();
+    for size in (0..4096).map(|k| u64::MAX - k).chain([u64::MAX / 2, u64::MAX / 2 + 1, 4097, 1 << 40, i64::MAX as u64])
+    {
+        assert_eq!(h.alloc(size, 1), Err(Fault::TooLarge), "{size}");
+        assert!(h.alloc_with(&Request::new(128, 1).extra(size)).is_err());
+    }
+    for align in [0, 3, 12, u64::MAX, (1 << 63) + 1] {
+        assert_eq!(h.alloc(1, align), Err(Fault::Alignment));
+    }
+    for align in [1 << 63, 1 << 40] {
+        assert!(h.alloc(1, align).is_err());
+    }
+    assert_eq!(h.fingerprint(), before);
+    let zero = h.alloc(0, 1).unwrap();
+    let one = h.alloc(128, 1).unwrap();
+    assert_ne!(zero.offset(), one.offset(), "a block of 0 bytes has an offset of its own");
+    assert_eq!(h.size(zero), Some((128, 0)));
+    h.free(zero).unwrap();
+    h.free(one).unwrap();
+    h.check().unwrap();
+}
+
+#[test]
+fn br_34_alignment_survives_every_resize() {
+    let mut h = heap(128, 1 << 22, 1024);
+    let guard = h.alloc_with(&Request::new(128, 1).side(Side::Low)).unwrap();
+    let p = h.alloc_with(&Request::new(100, 4096).side(Side::Low)).unwrap();
+    let wall = h.alloc_with(&Request::new(8192, 1).side(Side::Low)).unwrap();
+    assert_eq!(h.resize(p, 65_536, 0), Ok(false));
+    assert_eq!(h.align_of(p), Some(4096));
+    h.free(wall).unwrap();
+    assert_eq!(h.resize(p, 65_536, 0), Ok(true));
+    assert_eq!((128 + p.offset()) % 4096, 0);
+    h.free(guard).unwrap();
+    h.check().unwrap();
+}
+
+#[test]
+fn br_35_sizes_and_alignments_on_a_grid() {
+    let mut h = heap(0x80, 64 << 20, 4096);
+    let mut live = Vec::new();
+    for size in (0..=20).flat_map(|b| [(1u64 << b) - 1, 1 << b, (1 << b) + 1]) {
+        for align in (0..=20).map(|b| 1u64 << b) {
+            let p = h.alloc(size, align).unwrap();
+            assert_eq!((0x80 + p.offset()) % align, 0, "{size} {align}");
+            live.push(p);
+            if live.len() == 12 {
+                live.drain(..).for_each(|p| assert!(h.free(p).is_ok()));
+                assert_eq!(h.largest_free(), 64 << 20);
+            }
+        }
+    }
+    live.drain(..).for_each(|p| assert!(h.free(p).is_ok()));
+    h.check().unwrap();
+    assert_eq!(h.largest_free(), 64 << 20);
+}
+
+#[test]
+fn br_37_gaps_past_16_mib_always_merge() {
+    let mib = 1u64 << 20;
+    for gap in [16 * mib, 16 * mib + 128, 32 * mib, 48 * mib] {
+        for order in 0..6 {
+            let mut h = heap(0, 64 * mib, 64);
+            let parts = [gap / 2, gap - gap / 2 - 128, 128];
+            let mut p: Vec<_> =
+                parts.iter().map(|&b| h.alloc_with(&Request::new(b, 1).side(Side::Low)).unwrap()).collect();
+            let wall = h.alloc_with(&Request::new(128, 1).side(Side::Low)).unwrap();
+            p.rotate_left(order % 3);
+            if order >= 3 {
+                p.swap(0, 1);
+            }
+            for b in p {
+                h.free(b).unwrap();
+                h.check().unwrap();
+            }
+            assert_eq!(h.stats().free_blocks, 2);
+            let again = h.alloc(gap, 1).unwrap();
+            h.free(wall).unwrap();
+            h.free(again).unwrap();
+            assert_eq!(h.largest_free(), 64 * mib);
+        }
+    }
+}
+
+#[test]
+fn br_38_a_freed_size_is_always_served_again() {
+    for n in (128..=1 << 20).step_by(128) {
+        let mut h = heap(0, n, 4);
+        for _ in 0..2 {
+            let p = h.alloc(n, 1).unwrap();
+            h.free(p).unwrap();
+        }
+    }
+}
+
+#[test]
+fn br_40_foreign_interior_and_repeated_frees_leave_the_heap_as_it_was() {
+    let (mut h, mut other) = (heap(0, 1 << 16, 64), heap(0, 1 << 16, 64));
+    let p = h.alloc(1000, 1).unwrap();
+    let before = h.fingerprint();
+    let foreign = Heap::<_, _>::new(9, 0, 1 << 16, Vec::with_capacity(8)).unwrap().alloc(1000, 1).unwrap();
+    assert!(h.free(foreign).is_err());
+    assert!(h.free_at(p.offset() + 128).is_err());
+    assert!(other.free_at(p.offset()).is_err());
+    assert_eq!(h.fingerprint(), before);
+    h.free(p).unwrap();
+    assert!(h.free(p).is_err() && h.free_at(p.offset()).is_err());
+    assert_eq!(h.stats().bad, 4);
+    h.check().unwrap();
+}
+
+#[test]
+fn br_41_a_shrunk_tail_is_whole_granules() {
+    let mut h = heap(0, 1 << 16, 64);
+    let p = h.alloc_with(&Request::new(1000, 1).side(Side::Low)).unwrap();
+    let wall = h.alloc_with(&Request::new(128, 1).side(Side::Low)).unwrap();
+    assert_eq!(h.size(p), Some((1024, 1000)));
+    assert_eq!(h.resize(p, 300, 0), Ok(true));
+    assert_eq!(h.size(p), Some((384, 300)));
+    let tail = h.alloc(640, 1).unwrap();
+    assert_eq!(tail.offset(), p.offset() + 384);
+    for b in [p, wall, tail] {
+        h.free(b).unwrap();
+    }
+    h.check().unwrap();
+}
+
+/// Nine free blocks of one bin, only the deepest of which fits: a scan of eight alone would refuse.
+fn nine(len: u64, fit: u64, align: u64) -> (VecHeap, u64) {
+    let mut h = heap(0, 64 << 20, 4096);
+    // The block that fits is freed first, so that it lies deepest in the bin.
+    let mut blocks = Vec::new();
+    for i in 0..10 {
+        let bytes = if i == 0 { fit } else { len };
+        // Only the first one starts at a multiple of the alignment.
+        let at = if i == 0 { align } else { 128 };
+        blocks.push(h.alloc_with(&Request::new(bytes, at).side(Side::Low)).unwrap());
+        h.alloc_with(&Request::new(128, 1).side(Side::Low)).unwrap();
+    }
+    let rest = h.largest_free();
+    h.alloc(rest, 1).unwrap();
+    let at = blocks[0].offset();
+    for b in blocks {
+        h.free(b).unwrap();
+    }
+    (h, at)
+}
+
+#[test]
+fn the_ninth_block_of_a_bin_is_found_before_a_refusal() {
+    // 128 granules: bins of 4 sizes, so 130 and 131 share one.
+    let (mut h, at) = nine(129 * 128, 131 * 128, 128);
+    let p = h.alloc(131 * 128, 1).unwrap();
+    assert_eq!(p.offset(), at);
+    assert_eq!(h.stats().exhaustive_scans, 1);
+    h.check().unwrap();
+    let (mut h, at) = nine(1024 * 128, 1024 * 128, 65_536);
+    let p = h.alloc(1024 * 128, 65_536).unwrap();
+    assert_eq!(p.offset(), at, "an exact fit at 64 KiB alignment");
+    h.check().unwrap();
+}
+
+#[test]
+fn a_device_without_a_heap_lends_slices() {
+    let mut nodes = [Node::EMPTY; 16];
+    // 64 KiB are 512 granules: 6 rows of bins suffice.
+    let mut h: Heap<_, _, 6> = Heap::new(0, 0, 1 << 16, Borrowed::new(&mut nodes)).unwrap();
+    let a = h.alloc(1000, 1).unwrap();
+    let b = h.alloc(5000, 512).unwrap();
+    h.free(a).unwrap();
+    h.check().unwrap();
+    h.free(b).unwrap();
+    assert_eq!(h.largest_free(), 1 << 16);
+    let mut few = [Node::EMPTY; 16];
+    assert!(Heap::<_, _, 5>::new(0, 0, 1 << 16, Borrowed::new(&mut few)).is_err(), "too few rows");
+}

@@ -1,0 +1,558 @@
+//! The pool: contents, misuse, growth, fallback, threads, fork, trim and refused memory.
+
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::cell::Cell;
+use std::ptr::NonNull;
+use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
+
+use arenite::error::Kind;
+use arenite::heap::Request;
+use arenite::runtime::source::Callbacks;
+use arenite::runtime::{DebugOptions, Fallback, Growth, Pool, PoolConfig, RegionSource, Tail};
+
+/// The system's heap, which refuses the k-th request of this thread when told to.
+struct Refusing;
+
+thread_local! {
+    static UNTIL: Cell<i64> = const { Cell::new(-1) };
+}
+
+#[global_allocator]
+static HEAP: Refusing = Refusing;
+
+// SAFETY: forwards to the system's heap, or returns null, which every caller must expect.
+unsafe impl GlobalAlloc for Refusing {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        let left = UNTIL.with(Cell::get);
+        if left == 0 {
+            return std::ptr::null_mut();
+        }
+        if left > 0 {
+            UNTIL.with(|u| u.set(left - 1));
+        }
+        // SAFETY: the contract of this function is that of the system's.
+        unsafe { System.alloc(layout) }
+    }
+
+    unsafe fn dealloc(&self, p: *mut u8, layout: Layout) {
+        // SAFETY: the contract of this function is that of the system's.
+        unsafe { System.dealloc(p, layout) }
+    }
+}
+
+struct Rng(u64);
+
+impl Rng {
+    fn below(&mut self, n: u64) -> u64 {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        (self.0.wrapping_mul(0x2545_f491_4f6c_dd1d) >> 20) % n
+    }
+}
+
+fn free(pool: &Pool, p: NonNull<u8>) -> Result<(), arenite::error::Error> {
+    // SAFETY: the tests use no block after they free it, and any other pointer may be passed.
+    unsafe { pool.free(p) }
+}
+
+fn realloc(pool: &Pool, p: NonNull<u8>, bytes: usize) -> Result<NonNull<u8>, arenite::runtime::Refusal> {
+    // SAFETY: the tests use the returned pointer only.
+    unsafe { pool.realloc(Some(p), bytes) }
+}
+
+fn fill(p: NonNull<u8>, from: usize, to: usize, seed: u8) {
+    for i in from..to {
+        // SAFETY: the block holds `to` bytes.
+        unsafe { p.as_ptr().wrapping_add(i).write(seed.wrapping_add((i % 251) as u8)) };
+    }
+}
+
+fn holds(p: NonNull<u8>, to: usize, seed: u8) -> bool {
+    // SAFETY: the block holds `to` bytes.
+    (0..to).all(|i| unsafe { p.as_ptr().wrapping_add(i).read() } == seed.wrapping_add((i % 251) as u8))
+}
+
+fn fixed(bytes: usize) -> PoolConfig {
+    PoolConfig { first_region: bytes, growth: Growth::None, ..PoolConfig::default() }
+}
+
+fn contents(config: PoolConfig, seed: u64, ops: u32) {
+    let pool = Pool::new(config).unwrap();
+    let mut r = Rng(seed);
+    let mut live: Vec<(NonNull<u8>, usize, usize, u8)> = Vec::new();
+    for op in 0..ops {
+        let bytes = if r.below(8) == 0 { r.below(40_000) } else { r.below(1500) } as usize;
+        match r.below(5) {
+            0 | 1 if live.len() < 200 => {
+                let align = 1 << r.below(14);
+                let Ok(p) = pool.alloc(bytes, align) else { continue };
+                assert_eq!(p.as_ptr() as usize % align.max(128), 0);
+                assert!(pool.usable_size(p).unwrap() >= bytes);
+                fill(p, 0, bytes, op as u8);
+                live.push((p, bytes, align, op as u8));
+            }
+            2 if !live.is_empty() => {
+                let i = r.below(live.len() as u64) as usize;
+                let (p, old, align, mark) = live[i];
+                // SAFETY: only the returned pointer is used afterwards.
+                let new = unsafe { pool.realloc_with(Some(p), bytes, r.below(3) as usize * 1000) };
+                let Ok(q) = new else { continue };
+                assert_eq!(q.as_ptr() as usize % align, 0, "BR-34");
+                assert!(holds(q, old.min(bytes), mark), "contents were lost in a resize");
+                fill(q, old.min(bytes), bytes, mark);
+                live[i] = (q, bytes, align, mark);
+            }
+            _ if !live.is_empty() => {
+                let i = r.below(live.len() as u64) as usize;
+                let (p, bytes, _, mark) = live.swap_remove(i);
+                assert!(holds(p, bytes, mark), "a block changed while it was live");
+                free(&pool, p).unwrap();
+                assert_eq!(free(&pool, p).unwrap_err().kind, Kind::Argument);
+                if bytes > 1 {
+                    // SAFETY: inside the block that was.
+                    assert!(free(&pool, unsafe { p.add(1) }).is_err());
+                }
+            }
+            _ => {}
+        }
+        if op % 512 == 0 {
+            pool.check().unwrap();
+            let s = pool.stats();
+            assert_eq!(s.heap.live + s.heap.free, s.heap.total);
+        }
+        if op % 2000 == 1999 {
+            pool.trim(r.below(2) * 100_000);
+        }
+    }
+    for (p, bytes, _, mark) in live {
+        assert!(holds(p, bytes, mark));
+        free(&pool, p).unwrap();
+    }
+    pool.check().unwrap();
+    assert!(pool.destroy().is_ok());
+}
+
+#[test]
+fn contents_survive_everything() {
+    contents(fixed(1 << 20), 1, 20_000);
+    contents(PoolConfig::default(), 2, 20_000);
+    contents(PoolConfig { growth: Growth::Exact { at_least: 0 }, ..PoolConfig::default() }, 3, 8000);
+    let tails = [Tail::Readable(64), Tail::Exclusive(30)];
+    for (i, tail) in tails.into_iter().enumerate() {
+        contents(PoolConfig { tail, ..fixed(1 << 19) }, 10 + i as u64, 8000);
+    }
+    contents(PoolConfig { fallback: Fallback::System, ..fixed(1 << 17) }, 4, 8000);
+    let other = Arc::new(Pool::new(PoolConfig::default()).unwrap());
+    contents(PoolConfig { fallback: Fallback::Pool(other.clone()), ..fixed(1 << 17) }, 5, 8000);
+    assert_eq!(other.stats().heap.blocks, 0);
+    contents(PoolConfig { debug: DebugOptions::ALL, ..PoolConfig::default() }, 6, 8000);
+    contents(PoolConfig { source: RegionSource::MapHuge, ..PoolConfig::default() }, 7, 4000);
+}
+
+#[test]
+fn a_lent_buffer_works_at_any_base() {
+    let mut buffer = vec![0u8; 8192];
+    for shift in 0..260 {
+        let bytes = buffer.len() - shift;
+        let start = NonNull::new(buffer[shift..].as_mut_ptr()).unwrap();
+        // SAFETY: the buffer outlives the pool and nobody else uses it.
+        let pool = unsafe { Pool::over(start, bytes, fixed(0)) }.unwrap();
+        let all = pool.stats().largest_free;
+        assert!(all as usize + 127 + 127 >= bytes);
+        let p = pool.alloc(all as usize, 1).unwrap();
+        fill(p, 0, all as usize, 1);
+        assert!(pool.alloc(1, 1).is_err());
+        free(&pool, p).unwrap();
+    }
+    // BR-26: once a size works, every larger one does; what is missing falls by one a byte.
+    let start = NonNull::new(buffer.as_mut_ptr()).unwrap();
+    let mut last: Option<u64> = None;
+    for bytes in 0..600 {
+        // SAFETY: as above.
+        match unsafe { Pool::over(start, bytes, fixed(0)) } {
+            Ok(_) => last = Some(0),
+            Err(e) => {
+                assert_eq!(e.kind, Kind::Capacity);
+                let missing = e.needed.unwrap() - e.available.unwrap();
+                assert!(last.is_none_or(|l| l == missing + 1), "{bytes}");
+                last = Some(missing);
+            }
+        }
+    }
+    assert_eq!(last, Some(0));
+}
+
+#[test]
+fn br_23_24_the_misuse_grid_is_refused_and_changes_nothing() {
+    let pool = Pool::new(fixed(4096)).unwrap();
+    let before = pool.fingerprint();
+    for bytes in (0..4096).map(|k| usize::MAX - k).chain([4097, isize::MAX as usize, usize::MAX / 2 + 1]) {
+        for align in [1, 128, 4096, 1 << 62] {
+            assert_eq!(pool.alloc(bytes, align).unwrap_err().error.kind, Kind::Capacity);
+        }
+    }
+    for align in [0, 3, 100, usize::MAX] {
+        let e = pool.alloc(8, align).unwrap_err().error;
+        assert_eq!((e.kind, e.needed), (Kind::Alignment, Some(align as u64)));
+    }
+    assert_eq!(pool.fingerprint(), before);
+    let grown = Pool::new(PoolConfig::default()).unwrap();
+    for bytes in (0..4096).map(|k| usize::MAX - k) {
+        assert!(grown.alloc(bytes, 128).is_err());
+    }
+    let p = pool.alloc(0, 1).unwrap();
+    let q = realloc(&pool, p, 128).unwrap();
+    assert!(realloc(&pool, q, usize::MAX - 64).is_err());
+    assert!(pool.usable_size(q).is_some(), "a refused resize leaves the old block");
+    free(&pool, q).unwrap();
+    let stack = 7u64;
+    for bad in [q, NonNull::from(&stack).cast(), NonNull::dangling(), NonNull::new(usize::MAX as *mut u8).unwrap()] {
+        assert!(free(&pool, bad).is_err());
+        assert!(realloc(&pool, bad, 10).is_err());
+        assert!(pool.usable_size(bad).is_none());
+    }
+    pool.check().unwrap();
+}
+
+#[test]
+fn br_29_a_source_that_fails_at_call_k_leaves_the_pool_usable() {
+    static LEFT: AtomicI64 = AtomicI64::new(0);
+    static OUT: AtomicI64 = AtomicI64::new(0);
+    unsafe extern "C" fn get(_: *mut core::ffi::c_void, bytes: usize, align: usize) -> *mut core::ffi::c_void {
+        if LEFT.fetch_sub(1, Ordering::SeqCst) == 0 {
+            return std::ptr::null_mut();
+        }
+        OUT.fetch_add(1, Ordering::SeqCst);
+        let layout = Layout::from_size_align(bytes, align.max(4096)).unwrap();
+        // SAFETY: the pool asks for more than no bytes.
+        unsafe { System.alloc(layout) }.cast()
+    }
+    unsafe extern "C" fn put(_: *mut core::ffi::c_void, p: *mut core::ffi::c_void, bytes: usize, align: usize) {
+        OUT.fetch_sub(1, Ordering::SeqCst);
+        let layout = Layout::from_size_align(bytes, align.max(4096)).unwrap();
+        // SAFETY: what `get` returned.
+        unsafe { System.dealloc(p.cast(), layout) }
+    }
+    let fns = Callbacks { allocate: get, deallocate: put, user: std::ptr::null_mut() };
+    for k in 1..=20 {
+        LEFT.store(k, Ordering::SeqCst);
+        let growth = Growth::Exact { at_least: 8192 };
+        let pool =
+            Pool::new(PoolConfig { source: RegionSource::Functions(fns), growth, ..PoolConfig::default() }).unwrap();
+        let mut live = Vec::new();
+        let mut refused = 0;
+        while refused == 0 {
+            let before = pool.fingerprint();
+            match pool.alloc(6000, 64) {
+                Ok(p) => live.push(p),
+                Err(e) => {
+                    assert_eq!(e.error.kind, Kind::NoMemory);
+                    assert_eq!(pool.fingerprint(), before);
+                    refused += 1;
+                }
+            }
+        }
+        assert_eq!(live.len() as i64, k);
+        live.push(pool.alloc(6000, 64).expect("the retry succeeds"));
+        for p in live {
+            free(&pool, p).unwrap();
+        }
+        pool.check().unwrap();
+        drop(pool);
+        assert_eq!(OUT.load(Ordering::SeqCst), 0);
+    }
+}
+
+#[test]
+fn refused_records_leave_the_pool_as_it_was() {
+    // Every allocation the pool makes for itself is refused in turn, in making a pool and in using it.
+    let mut built = 0;
+    for k in 0..40 {
+        UNTIL.with(|u| u.set(k));
+        let pool = Pool::new(PoolConfig { first_region: 1 << 16, ..fixed(0) });
+        UNTIL.with(|u| u.set(-1));
+        built += u32::from(pool.is_ok());
+    }
+    assert!(built > 0, "some k was past the last allocation");
+    for k in 0..6 {
+        let pool = Pool::new(PoolConfig { first_region: 1 << 16, ..fixed(0) }).unwrap();
+        let mut live = Vec::with_capacity(600);
+        UNTIL.with(|u| u.set(k));
+        let (mut full, mut refusals) = (false, 0);
+        while !full && refusals < 3 {
+            let before = pool.fingerprint();
+            match pool.alloc(100, 1) {
+                Ok(p) => live.push(p),
+                Err(_) => {
+                    assert_eq!(pool.fingerprint(), before);
+                    refusals += 1;
+                    full = live.len() == 512;
+                }
+            }
+        }
+        UNTIL.with(|u| u.set(-1));
+        while let Ok(p) = pool.alloc(100, 1) {
+            live.push(p);
+        }
+        assert_eq!(live.len(), 512, "with memory back, every granule can be used");
+        for p in live {
+            free(&pool, p).unwrap();
+        }
+        pool.check().unwrap();
+    }
+}
+
+#[test]
+fn br_40_a_pool_with_live_blocks_is_not_destroyed() {
+    let pool = Pool::new(PoolConfig::default()).unwrap();
+    let (a, b) = (pool.alloc(10, 1).unwrap(), pool.alloc(10, 1).unwrap());
+    let (pool, e) = pool.destroy().unwrap_err();
+    assert_eq!((e.kind, e.needed), (Kind::Busy, Some(2)));
+    let other = Pool::new(PoolConfig::default()).unwrap();
+    let c = other.alloc(1, 1).unwrap();
+    assert!(free(&pool, c).is_err());
+    free(&pool, a).unwrap();
+    free(&pool, b).unwrap();
+    assert!(pool.destroy().is_ok());
+}
+
+#[test]
+fn br_42_a_zeroing_resize_clears_what_a_shrink_left() {
+    let pool = Pool::new(PoolConfig::default()).unwrap();
+    let p = pool.alloc_zeroed(6144, 128).unwrap();
+    fill(p, 0, 6144, 0x7B);
+    // SAFETY: only the returned pointer is used.
+    let p = unsafe { pool.realloc_zeroed(Some(p), 3000) }.unwrap();
+    // SAFETY: as above.
+    let p = unsafe { pool.realloc_zeroed(Some(p), 6144) }.unwrap();
+    assert!(holds(p, 3000, 0x7B));
+    // SAFETY: the block holds 6144 bytes.
+    assert!((3000..6144).all(|i| unsafe { p.as_ptr().wrapping_add(i).read() } == 0));
+    free(&pool, p).unwrap();
+}
+
+#[test]
+fn growth_stops_at_the_cap_and_says_what_is_free() {
+    let config = PoolConfig { growth: Growth::Geometric { first: 1 << 16 }, cap: 1 << 20, ..PoolConfig::default() };
+    let pool = Pool::new(config).unwrap();
+    let mut live = Vec::new();
+    let refusal = loop {
+        match pool.alloc(10_000, 1) {
+            Ok(p) => live.push(p),
+            Err(e) => break e,
+        }
+    };
+    assert!(pool.stats().reserved <= 1 << 20);
+    assert_eq!(refusal.error.needed, Some(10_000));
+    assert_eq!(refusal.error.available, Some(refusal.largest));
+    assert!(refusal.free >= refusal.largest && refusal.largest < 10_000);
+    assert!(live.len() > 90, "{}", live.len());
+    for p in live {
+        free(&pool, p).unwrap();
+    }
+    assert!(pool.trim(0) > 900_000);
+    assert_eq!((pool.stats().reserved, pool.stats().regions), (0, 0));
+}
+
+fn resident(from: usize, bytes: usize) -> usize {
+    let mut pages = vec![0u8; bytes / 4096];
+    // SAFETY: the range is mapped and `pages` has a byte for each page.
+    assert_eq!(unsafe { libc::mincore(from as *mut libc::c_void, bytes, pages.as_mut_ptr()) }, 0);
+    pages.iter().filter(|&&p| p & 1 == 1).count() * 4096
+}
+
+#[test]
+fn a_buffer_that_overlaps_a_region_is_refused() {
+    let mut buffer = vec![0u8; 8192];
+    let start = NonNull::new(buffer.as_mut_ptr()).unwrap();
+    // SAFETY: the buffer outlives the pool; that the second use of it is refused is the test.
+    let pool = unsafe { Pool::over(start, 4096, fixed(0)) }.unwrap();
+    // SAFETY: as above.
+    assert_eq!(unsafe { pool.lend(start, 8192) }.unwrap_err().kind, Kind::Argument);
+    let inside = NonNull::new(buffer[2048..].as_mut_ptr()).unwrap();
+    // SAFETY: as above.
+    assert_eq!(unsafe { pool.lend(inside, 4096) }.unwrap_err().kind, Kind::Argument);
+    let behind = NonNull::new(buffer[4096..].as_mut_ptr()).unwrap();
+    // SAFETY: the second half is used by nobody else.
+    unsafe { pool.lend(behind, 4096) }.unwrap();
+    assert_eq!(pool.stats().regions, 2);
+}
+
+#[test]
+fn a_trim_leaves_the_statistics_alone() {
+    let pool = Pool::new(fixed(1 << 20)).unwrap();
+    let p: Vec<_> = (0..20).map(|_| pool.alloc(20_000, 1).unwrap()).collect();
+    p.iter().step_by(2).for_each(|&b| free(&pool, b).unwrap());
+    let before = pool.stats().heap;
+    pool.trim(0);
+    let mut after = pool.stats().heap;
+    after.max_steps = before.max_steps;
+    assert_eq!(after, before);
+    pool.check().unwrap();
+}
+
+#[test]
+fn trim_gives_back_every_wholly_free_page() {
+    let pool = Pool::new(fixed(8 << 20)).unwrap();
+    let p: Vec<_> = (0..64).map(|_| pool.alloc(100_000, 1).unwrap()).collect();
+    for &b in &p {
+        fill(b, 0, 100_000, 3);
+    }
+    for b in p.iter().step_by(2) {
+        free(&pool, *b).unwrap();
+    }
+    let mut base = 0;
+    pool.walk(|b, _| base = b);
+    let before = resident(base, 8 << 20);
+    let given = pool.trim(0);
+    let after = resident(base, 8 << 20);
+    assert!(given >= 32 * 90_000 && before - after >= 32 * 90_000, "{given} {before} {after}");
+    for b in p.iter().skip(1).step_by(2) {
+        assert!(holds(*b, 100_000, 3), "a live block was touched");
+        free(&pool, *b).unwrap();
+    }
+    pool.check().unwrap();
+}
+
+#[test]
+fn twenty_four_threads_free_each_others_blocks() {
+    let config = PoolConfig { growth: Growth::Geometric { first: 1 << 16 }, ..PoolConfig::default() };
+    let pool = Pool::new(config).unwrap();
+    let swap: Mutex<Vec<(usize, usize, u8)>> = Mutex::new(Vec::new());
+    let freed = AtomicU64::new(0);
+    std::thread::scope(|s| {
+        for t in 0..24u64 {
+            let (pool, swap, freed) = (&pool, &swap, &freed);
+            s.spawn(move || {
+                let mut r = Rng(t * 7 + 1);
+                for i in 0..2000u64 {
+                    let bytes = 1 + r.below(3000) as usize;
+                    let p = pool.alloc(bytes, 1 << r.below(10)).unwrap();
+                    fill(p, 0, bytes, t as u8);
+                    swap.lock().unwrap().push((p.as_ptr() as usize, bytes, t as u8));
+                    let other = {
+                        let mut all = swap.lock().unwrap();
+                        let at = r.below(all.len() as u64) as usize;
+                        (all.len() > 40).then(|| all.swap_remove(at))
+                    };
+                    if let Some((address, bytes, mark)) = other {
+                        let p = NonNull::new(address as *mut u8).unwrap();
+                        assert!(holds(p, bytes, mark));
+                        free(pool, p).unwrap();
+                        freed.fetch_add(1, Ordering::Relaxed);
+                    }
+                    if i % 500 == 0 {
+                        pool.trim(0);
+                    }
+                }
+            });
+        }
+    });
+    let rest = swap.into_inner().unwrap();
+    assert_eq!(pool.stats().heap.blocks, rest.len() as u64);
+    for (address, ..) in rest {
+        free(&pool, NonNull::new(address as *mut u8).unwrap()).unwrap();
+    }
+    pool.check().unwrap();
+    assert_eq!(pool.stats().heap.live, 0);
+}
+
+#[cfg(unix)]
+#[test]
+fn a_forked_child_goes_on_allocating() {
+    let pool = Pool::new(fixed(1 << 20)).unwrap();
+    let kept = pool.alloc(1000, 1).unwrap();
+    fill(kept, 0, 1000, 9);
+    let stop = std::sync::atomic::AtomicBool::new(false);
+    std::thread::scope(|s| {
+        // Other threads hold the lock most of the time, so that a fork is likely to find it taken.
+        for t in 0..3 {
+            let (pool, stop) = (&pool, &stop);
+            s.spawn(move || {
+                let mut r = Rng(t + 1);
+                while !stop.load(Ordering::Relaxed) {
+                    if let Ok(p) = pool.alloc(r.below(5000) as usize, 1) {
+                        free(pool, p).unwrap();
+                    }
+                }
+            });
+        }
+        for _ in 0..200 {
+            // SAFETY: the child calls the pool and `_exit` only.
+            let child = unsafe { libc::fork() };
+            if child == 0 {
+                let ok = pool.alloc(2000, 128).is_ok_and(|p| free(&pool, p).is_ok())
+                    && free(&pool, kept).is_ok()
+                    && free(&pool, kept).is_err();
+                // SAFETY: ends the child without running anything else.
+                unsafe { libc::_exit(i32::from(!ok)) };
+            }
+            let mut status = 0;
+            // SAFETY: waits for the child made above.
+            unsafe { libc::waitpid(child, &mut status, 0) };
+            assert_eq!(status, 0, "the child failed or hung");
+        }
+        stop.store(true, Ordering::Relaxed);
+    });
+    assert!(holds(kept, 1000, 9));
+    free(&pool, kept).unwrap();
+    pool.check().unwrap();
+}
+
+#[test]
+fn overruns_late_writes_and_leaks_are_named() {
+    for past in [1usize, 32, 128] {
+        let pool = Pool::new(PoolConfig { debug: DebugOptions::ALL, ..PoolConfig::default() }).unwrap();
+        let p = pool.alloc(300, 1).unwrap();
+        pool.set_tag(p, 42);
+        pool.check().unwrap();
+        // SAFETY: the guard behind the block is the pool's memory, so this error of the host is no crash.
+        unsafe { p.as_ptr().wrapping_add(300 + past - 1).write(1) };
+        let e = pool.check().unwrap_err();
+        assert_eq!((e.needed, e.available), (Some(p.as_ptr() as u64), Some(300)));
+        assert!(free(&pool, p).is_err());
+        let leaks = pool.leaks();
+        assert_eq!((leaks.len(), leaks[0].tag, leaks[0].bytes), (1, 42, 300));
+    }
+    let pool = Pool::new(PoolConfig { debug: DebugOptions::ALL, ..PoolConfig::default() }).unwrap();
+    let p = pool.alloc(300, 1).unwrap();
+    free(&pool, p).unwrap();
+    assert!(free(&pool, p).is_err(), "in quarantine, and so not given out again");
+    assert!(pool.alloc(300, 1).unwrap() != p);
+    // SAFETY: the pool's memory; the error is the host's.
+    unsafe { p.as_ptr().wrapping_add(299).write(1) };
+    assert!(pool.check().is_err(), "a write after the free");
+}
+
+#[test]
+fn tails_are_readable_or_the_blocks_own() {
+    let pool = Pool::new(PoolConfig { tail: Tail::Readable(64), ..fixed(8192) }).unwrap();
+    let all = pool.stats().largest_free as usize;
+    assert_eq!(all, 8192 - 128, "64 bytes are reserved once, in a granule");
+    let pool = Pool::new(PoolConfig { tail: Tail::Exclusive(64), ..fixed(8192) }).unwrap();
+    let (a, b) = (pool.alloc(128, 1).unwrap(), pool.alloc(128, 1).unwrap());
+    assert!((a.as_ptr() as usize).abs_diff(b.as_ptr() as usize) >= 128 + 64);
+    assert_eq!(pool.good_size(1), Some(64));
+    assert_eq!(pool.usable_size(a), Some(192));
+    free(&pool, a).unwrap();
+    free(&pool, b).unwrap();
+}
+
+#[test]
+fn headroom_saves_the_copies_of_a_growing_buffer() {
+    let pool = Pool::new(fixed(1 << 20)).unwrap();
+    let mut p = pool.alloc_with(&Request::new(1000, 1).extra(64_000)).unwrap();
+    let wall = pool.alloc(100, 1).unwrap();
+    let first = p;
+    for bytes in (2000..64_000).step_by(1000) {
+        p = realloc(&pool, p, bytes).unwrap();
+    }
+    assert_eq!((p, pool.stats().moved_bytes), (first, 0));
+    // SAFETY: the block is live, and the size is the one asked for last.
+    assert!(unsafe { pool.free_sized(p, 62_999) }.is_err());
+    // SAFETY: as above.
+    unsafe { pool.free_sized(p, 63_000) }.unwrap();
+    free(&pool, wall).unwrap();
+}
