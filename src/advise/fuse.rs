@@ -8,6 +8,25 @@ const HOW: &str = "Fold the multiply and add of a batch norm into the weights an
                    activation (fused_activation_function in TFLite; the Conv + BatchNormalization and Conv + Activation \
                    fusions of ONNX Runtime's optimizer).";
 
+/// Operators that compute a whole output and can finish it with something simple, TFLite's names and ONNX's.
+const HEAVY: [&str; 9] = [
+    "CONV_2D",
+    "CONV_3D",
+    "DEPTHWISE_CONV_2D",
+    "TRANSPOSE_CONV",
+    "FULLY_CONNECTED",
+    "Conv",
+    "ConvTranspose",
+    "Gemm",
+    "MatMul",
+];
+/// What a batch norm is, whole or in parts.
+const AFFINE: [&str; 5] = ["ADD", "SUB", "MUL", "DIV", "BatchNormalization"];
+
+fn one_of(list: &[&str], op: &str) -> bool {
+    list.iter().any(|name| name.eq_ignore_ascii_case(op))
+}
+
 pub(super) fn pull(case: &Case<'_>, _now: &Outcome) -> Result<Vec<Pulled>, Error> {
     let mut model = case.model.clone();
     let mut fused = Vec::new();
@@ -36,8 +55,7 @@ fn pair(graph: &Subgraph) -> Option<(usize, usize)> {
     }
     (0..graph.nodes.len()).find_map(|i| {
         let node = &graph.nodes[i];
-        let heavy =
-            matches!(&*node.op, "CONV_2D" | "DEPTHWISE_CONV_2D" | "FULLY_CONNECTED" | "TRANSPOSE_CONV" | "CONV_3D");
+        let heavy = one_of(&HEAVY, &node.op);
         let &[t] = &node.outputs[..] else { return None };
         if !heavy || t < 0 || graph.outputs.contains(&t) || readers[t as usize].0 != 1 {
             return None;
@@ -45,10 +63,10 @@ fn pair(graph: &Subgraph) -> Option<(usize, usize)> {
         let j = readers[t as usize].1;
         let next = &graph.nodes[j];
         let &[u] = &next.outputs[..] else { return None };
-        let simple = in_place::elementwise(&next.op) || matches!(&*next.op, "ADD" | "SUB" | "MUL" | "DIV");
+        let simple = in_place::elementwise(&next.op) || one_of(&AFFINE, &next.op);
         let constant = |&x: &i32| x < 0 || x == t || graph.tensors[x as usize].kind == TensorKind::Const;
         let same = u >= 0 && graph.tensors[t as usize].bytes == graph.tensors[u as usize].bytes;
-        (j > i && simple && same && next.op != "CAST".into() && next.inputs.iter().all(constant)).then_some((i, j))
+        (j > i && simple && same && !one_of(&["CAST"], &next.op) && next.inputs.iter().all(constant)).then_some((i, j))
     })
 }
 

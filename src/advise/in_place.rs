@@ -10,18 +10,29 @@ use crate::model::Subgraph;
 const HOW: &str = "Use kernels that read and write one buffer, and set inplace_operator in their registration \
                    (TfLiteRegistration), or MayInplace in an ONNX Runtime kernel definition.";
 
-/// Operators whose every output element depends on the input element at the same place alone.
-const ELEMENTWISE: [&str; 35] = [
+/// Operators whose every output element depends on the input element at the same place alone: TFLite's names, and ONNX's
+/// in capitals where they differ.
+const ELEMENTWISE: [&str; 47] = [
     "ABS",
+    "ADD",
+    "DIV",
+    "MUL",
+    "SUB",
+    "CAST",
     "CEIL",
+    "CLIP",
     "COS",
     "ELU",
+    "ERF",
     "EXP",
     "FLOOR",
     "FLOOR_DIV",
     "FLOOR_MOD",
     "GELU",
+    "HARDSIGMOID",
+    "HARDSWISH",
     "HARD_SWISH",
+    "LEAKYRELU",
     "LEAKY_RELU",
     "LOG",
     "LOGICAL_AND",
@@ -34,24 +45,26 @@ const ELEMENTWISE: [&str; 35] = [
     "POW",
     "PRELU",
     "QUANTIZE",
+    "RECIPROCAL",
     "RELU",
     "RELU6",
     "RELU_0_TO_1",
     "RELU_N1_TO_1",
     "ROUND",
     "RSQRT",
+    "SIGMOID",
     "SIGN",
     "SIN",
+    "SOFTPLUS",
     "SQRT",
     "SQUARE",
     "SQUARED_DIFFERENCE",
     "TANH",
-    "CAST",
 ];
 
 /// Whether `op` works element by element.
 pub(super) fn elementwise(op: &str) -> bool {
-    ELEMENTWISE.contains(&op)
+    ELEMENTWISE.iter().any(|e| e.eq_ignore_ascii_case(op))
 }
 
 /// A graph with the marks that are missing.

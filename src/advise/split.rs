@@ -51,16 +51,19 @@ pub(super) fn pull(case: &Case<'_>, now: &Outcome) -> Result<Vec<Pulled>, Error>
 
 /// Whether a stripe of the output needs little more than a stripe of the input.
 fn spatial(op: &str) -> bool {
-    matches!(
-        op,
-        "CONV_2D"
-            | "DEPTHWISE_CONV_2D"
-            | "MAX_POOL_2D"
-            | "AVERAGE_POOL_2D"
-            | "ADD"
-            | "SUB"
-            | "MUL"
-            | "PAD"
-            | "TRANSPOSE_CONV"
-    ) || super::in_place::elementwise(op)
+    const NAMES: [&str; 12] = [
+        "CONV_2D",
+        "DEPTHWISE_CONV_2D",
+        "TRANSPOSE_CONV",
+        "MAX_POOL_2D",
+        "AVERAGE_POOL_2D",
+        "PAD",
+        "ADD",
+        "SUB",
+        "MUL",
+        "Conv",
+        "MaxPool",
+        "AveragePool",
+    ];
+    NAMES.iter().any(|n| n.eq_ignore_ascii_case(op)) || super::in_place::elementwise(op)
 }
