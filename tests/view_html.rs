@@ -144,7 +144,8 @@ fn drive(n: u64) {
     assert_eq!(arenite(&["view", &csv, "--align", "64", "-o", &page]).code, 0);
     let paint = b.open(&page);
     let bytes = std::fs::metadata(&page).expect("the page").len();
-    println!("{n} tensors: {bytes} bytes, first paint after {paint:.0} ms");
+    let drawn = b.eval("document.documentElement.dataset.drawn");
+    println!("{n} tensors: {bytes} bytes, first paint after {paint:.0} ms, the map is there after {drawn} ms");
     assert_eq!(b.eval("performance.getEntriesByType('resource').length"), 0, "nothing is loaded");
     assert_eq!(b.eval("arenite.plans[0].placed.length"), n);
     pointer(&mut b);

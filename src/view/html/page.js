@@ -51,6 +51,7 @@ class Page {
     el.sub.replaceChildren(node('option', { value: -1 }, 'all'), ...subs.map(s => node('option', { value: s }, String(s))));
     this.paint();
     this.maps.forEach(m => m.draw());
+    document.documentElement.dataset.drawn = Math.round(performance.now());
     // Tables come after the first picture.
     setTimeout(() => this.fill(), 0);
   }
@@ -66,7 +67,7 @@ class Page {
     if (plans.length > 1) {
       el.changes.hidden = false;
       const [a, b] = plans, show = (p, i, f) => i < 0 ? '\u2013' : f(p, i), off = (p, i) => p.offset[i] === null ? '\u2013' : group(p.offset[i]);
-      new Table(el.difftable, 'Tensors that differ', [['tensor', r => r.a >= 0 ? a.full(r.a) : b.full(r.b)],
+      new Table(el.difftable, 'Tensors of the arena that differ', [['tensor', r => r.a >= 0 ? a.full(r.a) : b.full(r.b)],
         ['bytes A', r => r.a < 0 ? -1 : a.size[r.a], true, r => show(a, r.a, (p, i) => group(p.size[i]))], ['bytes B', r => r.b < 0 ? -1 : b.size[r.b], true, r => show(b, r.b, (p, i) => group(p.size[i]))],
         ['offset A', r => r.a < 0 ? -1 : a.offset[r.a], true, r => show(a, r.a, off)], ['offset B', r => r.b < 0 ? -1 : b.offset[r.b], true, r => show(b, r.b, off)],
         ['steps A', r => r.a < 0 ? -1 : a.from[r.a], true, r => show(a, r.a, (p, i) => p.from[i] + '..' + p.to[i])], ['steps B', r => r.b < 0 ? -1 : b.from[r.b], true, r => show(b, r.b, (p, i) => p.from[i] + '..' + p.to[i])]],

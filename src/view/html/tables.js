@@ -44,15 +44,15 @@ function operatorTable(box, plan) {
     ['share', used, false, t => node('span', { class: 'meter', 'aria-hidden': 'true' }, node('b', { style: 'width:' + (used(t) * 100).toFixed(1) + '%' }))]],
     Array.from({ length: plan.last - plan.first + 1 }, (_, k) => plan.first + k));
 }
-// Rows of two plans by name, else by id.
+// Rows with arena bytes in either of two plans that differ, the same by name, else by id.
 function differences(a, b) {
-  const key = (p, i) => p.subgraph(i) + '/' + (p.name[i] || '#' + p.id[i]), other = new Map(b.id.map((_, i) => [key(b, i), i])), out = [], met = new Set();
-  a.id.forEach((_, i) => {
+  const key = (p, i) => p.subgraph(i) + '/' + (p.name[i] || '#' + p.id[i]), other = new Map(b.placed.map(j => [key(b, j), j])), out = [], met = new Set();
+  for (const i of a.placed) {
     const k = key(a, i), j = other.get(k);
-    if (j === undefined) { if (a.offset[i] !== null) out.push({ a: i, b: -1 }); return; }
     met.add(k);
-    if (a.size[i] !== b.size[j] || a.offset[i] !== b.offset[j] || a.from[i] !== b.from[j] || a.to[i] !== b.to[j]) out.push({ a: i, b: j });
-  });
-  b.id.forEach((_, j) => { if (!met.has(key(b, j)) && b.offset[j] !== null && !a.id.some((_, i) => key(a, i) === key(b, j))) out.push({ a: -1, b: j }); });
+    if (j === undefined) out.push({ a: i, b: -1 });
+    else if (a.size[i] !== b.size[j] || a.offset[i] !== b.offset[j] || a.from[i] !== b.from[j] || a.to[i] !== b.to[j]) out.push({ a: i, b: j });
+  }
+  for (const j of b.placed) if (!met.has(key(b, j))) out.push({ a: -1, b: j });
   return out;
 }
