@@ -1,5 +1,5 @@
 //! What to change so that less memory is needed, and how much less: every lever is pulled on this very model and the
-//! result planned again. Nothing here is guessed; the one estimate ([`split`]) says that it is one.
+//! result planned again. Nothing here is guessed; the one estimate (`split`) says that it is one.
 #![forbid(unsafe_code)]
 
 mod alignment;
