@@ -248,6 +248,18 @@
 /** Every region is allowed. */
 #define ARENITE_REGION_ANY 4294967295
 
+/** Text for people: the figures, the peak and who is alive there, every block with who had its bytes before, and a map. */
+#define ARENITE_REPORT_TEXT 0
+
+/** One JSON object; docs/REPORT.md describes it. */
+#define ARENITE_REPORT_JSON 1
+
+/** A CSV with the columns id, lower, upper, size, alignment, offset, gaps, name, root, which the command line reads. */
+#define ARENITE_REPORT_CSV 2
+
+/** A picture: time across, bytes up. */
+#define ARENITE_REPORT_SVG 3
+
 /** The process's allocator. */
 #define ARENITE_SOURCE_SYSTEM 0
 
@@ -393,6 +405,13 @@ typedef struct arenite_planner_t arenite_planner_t;
 
 /** A pool of memory. Threads: any; no call needs the pool alone. */
 typedef struct arenite_pool_t arenite_pool_t;
+
+/**
+ * What a plan looks like: every block with its offset, lifetime and name.
+ *
+ * Threads: it never changes, so any number of threads may read one report.
+ */
+typedef struct arenite_report_t arenite_report_t;
 
 /** An instance that has an arena until the run is destroyed. Threads: one at a time for calls that change it. */
 typedef struct arenite_run_t arenite_run_t;
@@ -747,6 +766,18 @@ typedef struct arenite_region_usage_t {
     /** 0. */
     uint32_t reserved;
 } arenite_region_usage_t;
+
+/**
+ * Tells the name of a tensor, or of a buffer of a bare problem, which is then in subgraph 0. Returns text that ends with a
+ * zero and stays valid until the next call, or null for no name. Must not unwind.
+ */
+typedef const char *(*arenite_name_fn)(void *user, uint32_t subgraph, uint32_t tensor);
+
+/**
+ * Takes a piece of a report: `length` bytes at `data`, valid during the call and not ended by a zero. Returns 0 to go on,
+ * anything else to stop. Must not unwind.
+ */
+typedef uint32_t (*arenite_write_fn)(void *user, const char *data, size_t length);
 
 /** Returns `bytes` bytes at a multiple of `alignment`, or null. Must not unwind or longjmp. */
 typedef void *(*arenite_allocate_fn)(void *user, size_t bytes, size_t alignment);
@@ -1708,6 +1739,43 @@ arenite_status_t arenite_planner_regions(struct arenite_planner_t *planner,
                                          struct arenite_region_place_t *places,
                                          uint64_t place_count,
                                          struct arenite_region_usage_t *usage);
+
+/* ---- report ------------------------------------------------------------------------------------ */
+
+/**
+ * Makes the report of a plan.
+ *
+ * `name` may be null: tensors then go by their numbers. It is called once for every block during this call, with `user`;
+ * neither is kept.
+ * Returns: `ARENITE_OK`; `ARENITE_ERR_NULL`; `ARENITE_ERR_BUSY`; `ARENITE_ERR_NO_MEMORY`.
+ * Ownership: `*out` is the caller's until `arenite_report_destroy`. The plan may be destroyed before the report.
+ */
+ARENITE_NODISCARD
+arenite_status_t arenite_report_create(const struct arenite_plan_t *plan,
+                                       arenite_name_fn name,
+                                       void *user,
+                                       struct arenite_report_t **out,
+                                       struct arenite_failure_t *failure);
+
+/**
+ * Writes a report in one of the `ARENITE_REPORT_` formats, in pieces of up to a few kilobytes.
+ *
+ * Returns: `ARENITE_OK`; `ARENITE_ERR_NULL`; `ARENITE_ERR_ARGUMENT` for a number that is no format;
+ * `ARENITE_ERR_CAPACITY` where the callback stopped, whatever it had taken before.
+ */
+ARENITE_NODISCARD
+arenite_status_t arenite_report_write(const struct arenite_report_t *report,
+                                      uint32_t format,
+                                      arenite_write_fn write,
+                                      void *user);
+
+/** Copies the record of the last failing call on this report. */
+ARENITE_NODISCARD
+arenite_status_t arenite_report_last_failure(const struct arenite_report_t *report,
+                                             struct arenite_failure_t *out);
+
+/** Destroys a report; null is allowed. */
+arenite_status_t arenite_report_destroy(struct arenite_report_t *report);
 
 /* ---- arena ------------------------------------------------------------------------------------- */
 

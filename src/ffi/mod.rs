@@ -44,6 +44,8 @@ pub mod pool;
 pub mod regions;
 #[cfg(feature = "std")]
 pub mod replan;
+#[cfg(feature = "view")]
+pub mod report;
 #[cfg(feature = "std")]
 pub mod session;
 #[cfg(feature = "std")]
@@ -85,6 +87,8 @@ pub use pool::*;
 pub use regions::*;
 #[cfg(feature = "std")]
 pub use replan::*;
+#[cfg(feature = "view")]
+pub use report::*;
 #[cfg(feature = "std")]
 pub use session::*;
 #[cfg(feature = "std")]

@@ -1,12 +1,13 @@
 //! The command line: plans a model or a problem, and checks plans. One file per command.
 
 mod adjust;
+mod advise;
 mod ask;
 mod check;
 mod check_out;
 mod csv_out;
+mod diff;
 mod input;
-mod json;
 mod optimize;
 mod optimize_out;
 mod output;
@@ -15,6 +16,7 @@ mod planned;
 mod progress;
 mod regions;
 mod reorder;
+mod view;
 
 use std::process::ExitCode;
 
@@ -24,6 +26,9 @@ const EXAMPLES: &str = "Examples:
   arenite plan                               plan the built-in MobileNetV2-224
   arenite plan model.tflite                  where the memory of a model goes
   arenite plan model.tflite --svg map.svg    the same with a picture
+  arenite view model.tflite -o map.html      explore it in a browser
+  arenite advise model.tflite                what to change, and how much it saves
+  arenite diff old.tflite new.tflite         what changed in memory
   arenite plan problem.csv --csv solved.csv  fill in offsets
   arenite check solved.csv                   prove that no two live buffers overlap
   arenite check model.tflite offsets.csv     check an engine's offsets against the model
@@ -40,7 +45,10 @@ struct Cli {
 
 #[derive(Subcommand)]
 enum Command {
-    Plan(plan::Args),
+    Plan(plan::Command),
+    View(view::Args),
+    Diff(diff::Args),
+    Advise(advise::Args),
     Check(check::Args),
     Optimize(optimize::Args),
 }
@@ -49,6 +57,9 @@ fn main() -> ExitCode {
     let cli = Cli::parse();
     let done = match cli.command {
         Command::Plan(args) => plan::run(&args),
+        Command::Diff(args) => diff::run(&args),
+        Command::View(args) => view::run(&args),
+        Command::Advise(args) => advise::run(&args),
         Command::Check(args) => check::run(&args),
         Command::Optimize(args) => optimize::run(&args),
     };
