@@ -23,6 +23,7 @@ pub mod source;
 pub mod stats;
 mod sticky;
 pub mod store;
+mod supply;
 
 pub use frame::{Frame, FrameStats};
 pub use lease::{Lease, LeaseStats, Leases};
@@ -33,3 +34,4 @@ pub use pool_debug::{DebugOptions, Leak};
 #[cfg(feature = "capi")]
 pub(crate) use pool_lock::Lock;
 pub use region::RegionSource;
+pub use supply::Supply;
