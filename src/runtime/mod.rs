@@ -8,6 +8,7 @@ mod frame_table;
 pub mod incremental;
 pub mod instances;
 mod lease;
+mod pages;
 mod pool;
 mod pool_adapters;
 mod pool_config;
