@@ -978,6 +978,8 @@ typedef struct arenite_instances_options_t {
     struct arenite_source_t main;
     /** For persistent memory; a buffer holds that of one instance only. */
     struct arenite_source_t persistent;
+    /** Leases the reusable arenas from this pool, which it keeps alive; `main` is then all 0. Null for `main`. */
+    const struct arenite_pool_t *pool;
 } arenite_instances_options_t;
 
 /** What instances hold. Set `struct_size` and `flags` before passing it. */
@@ -994,8 +996,16 @@ typedef struct arenite_instances_stats_t {
     uint64_t high_water;
     /** Arenas lent. */
     uint64_t running;
-    /** How often a source was asked or given something back. */
+    /** How often a pool or source was asked or given something back. */
     uint64_t heap_calls;
+    /** The most arenas lent at a time. */
+    uint64_t peak;
+    /** Runs begun so far. */
+    uint64_t runs;
+    /** Those that had to wait for an arena. */
+    uint64_t waits;
+    /** Those refused because all arenas were lent or there was no memory. */
+    uint64_t refused;
 } arenite_instances_stats_t;
 
 /** What the leases of a set did. */
@@ -2349,7 +2359,7 @@ arenite_status_t arenite_instances_stats(const struct arenite_instances_t *insta
                                          struct arenite_instances_stats_t *out,
                                          struct arenite_failure_t *failure);
 
-/** Gives arenas that are not lent back to their source. Any thread; `failure` may be null. */
+/** Gives arenas that are not lent back to their pool or source. Any thread; `failure` may be null. */
 ARENITE_NODISCARD
 arenite_status_t arenite_instances_trim(const struct arenite_instances_t *instances,
                                         struct arenite_failure_t *failure);

@@ -8,6 +8,7 @@ mod frame_table;
 pub mod incremental;
 pub mod instances;
 mod lease;
+mod pages;
 mod pool;
 mod pool_adapters;
 mod pool_config;
@@ -23,6 +24,7 @@ pub mod source;
 pub mod stats;
 mod sticky;
 pub mod store;
+mod supply;
 
 pub use frame::{Frame, FrameStats};
 pub use lease::{Lease, LeaseStats, Leases};
@@ -33,3 +35,4 @@ pub use pool_debug::{DebugOptions, Leak};
 #[cfg(feature = "capi")]
 pub(crate) use pool_lock::Lock;
 pub use region::RegionSource;
+pub use supply::Supply;
