@@ -329,6 +329,12 @@
 /** The row must be at `fixed_offset`. */
 #define ARENITE_ROW_FIXED 2
 
+/**
+ * With `ARENITE_ROW_FIXED`: it may overlap other rows with a fixed offset, and its offset may be misaligned, as whoever
+ * gave it meant it. Rows without a fixed offset keep clear of it all the same.
+ */
+#define ARENITE_ROW_SHARED 4
+
 /** Nothing is released and nothing shared, so that every tensor can be read after the run. */
 #define ARENITE_INCREMENTAL_PRESERVE_ALL 1
 
@@ -2141,12 +2147,19 @@ arenite_status_t arenite_frame_stats(const struct arenite_pool_t *pool,
 /* ---- bare -------------------------------------------------------------------------------------- */
 
 /**
- * Writes how many bytes of workspace `arenite_bare_plan` needs for `count` tensors and `arenite_bare_place` for `count`
- * rows, at any address.
+ * Writes how many bytes of workspace `arenite_bare_plan` needs for `count` tensors, at any address.
  *
  * Returns: `ARENITE_OK`; `ARENITE_ERR_OVERFLOW`. Threads: any.
  */
 ARENITE_NODISCARD arenite_status_t arenite_bare_workspace_bytes(uint64_t count, size_t *out_bytes);
+
+/**
+ * Writes how many bytes of workspace `arenite_bare_place` needs for `count` rows, at any address: less than
+ * `arenite_bare_workspace_bytes` says.
+ *
+ * Returns: `ARENITE_OK`; `ARENITE_ERR_OVERFLOW`. Threads: any.
+ */
+ARENITE_NODISCARD arenite_status_t arenite_bare_place_bytes(uint64_t count, size_t *out_bytes);
 
 /**
  * Plans an engine's graph without a heap: lifetimes, in-place sharing and one of the greedy rules.
@@ -2163,7 +2176,7 @@ arenite_status_t arenite_bare_plan(const struct arenite_lite_desc_t *desc,
                                    const struct arenite_graph_options_t *options,
                                    uint32_t strategy,
                                    void *workspace,
-                                   size_t workspace_bytes,
+                                   size_t bytes,
                                    uint64_t *offsets,
                                    uint64_t count,
                                    uint64_t *out_arena_bytes,
@@ -2172,15 +2185,16 @@ arenite_status_t arenite_bare_plan(const struct arenite_lite_desc_t *desc,
 /**
  * Places rows without a heap by one of the greedy rules.
  *
- * `offsets` receives one offset per row, 0 for a row of 0 bytes. Returns and the rest as `arenite_bare_plan`;
- * `ARENITE_ERR_ARGUMENT` also for a row that ends before it begins and for two fixed rows that collide (both named).
+ * The workspace has at least `arenite_bare_place_bytes`. `offsets` receives one offset per row, 0 for a row of 0 bytes;
+ * it must not overlap the workspace or the rows. Returns and the rest as `arenite_bare_plan`;
+ * `ARENITE_ERR_ARGUMENT` also for a row that ends before it begins and for two fixed rows that collide without `ARENITE_ROW_SHARED` (both named).
  */
 ARENITE_NODISCARD
 arenite_status_t arenite_bare_place(uint32_t strategy,
                                     const struct arenite_row_t *rows,
                                     uint64_t count,
                                     void *workspace,
-                                    size_t workspace_bytes,
+                                    size_t bytes,
                                     uint64_t *offsets,
                                     uint64_t *out_arena_bytes,
                                     struct arenite_failure_t *failure);
