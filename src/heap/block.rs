@@ -19,6 +19,10 @@ pub enum Side {
     Low,
     /// From above. A hint that the block lives shortly.
     High,
+    /// The lowest place where the block fits, found by walking over the blocks by address and so slow: for a sequence
+    /// that is being recorded, whose memory then stays close to what its plan will need. A heap of very many blocks is
+    /// not walked to its end; what lies further is taken as by `Low`.
+    Lowest,
 }
 
 /// What to allocate.
@@ -62,6 +66,7 @@ pub(crate) struct Shape {
     pub(crate) align: u32,
     pub(crate) slack: u32,
     pub(crate) high: bool,
+    pub(crate) lowest: bool,
 }
 
 /// A coalescing heap over the offsets of one region.
@@ -314,10 +319,11 @@ impl<N: Store<Node>, P: AsRef<[u32]> + AsMut<[u32]>, const ROWS: usize> Heap<N, 
         }
         let high = match r.side {
             Side::Auto => (len as u32) < self.large,
-            Side::Low => false,
+            Side::Low | Side::Lowest => false,
             Side::High => true,
         };
-        Ok(Shape { len: len as u32, align: align as u32, slack: (len * GRANULE - r.bytes) as u32, high })
+        let lowest = r.side == Side::Lowest;
+        Ok(Shape { len: len as u32, align: align as u32, slack: (len * GRANULE - r.bytes) as u32, high, lowest })
     }
 
     /// Takes `shape` out of the free node `block`, which has room for it.

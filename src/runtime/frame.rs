@@ -10,7 +10,7 @@ use super::pool::Pool;
 use super::pool_config::Refusal;
 use crate::error::Error;
 use crate::heap::frame::{FramePlan, Replay};
-use crate::heap::Request;
+use crate::heap::{Request, Side};
 
 /// What the frames of a pool did.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -113,7 +113,12 @@ impl<P: Deref<Target = Pool>> Frame<P> {
 
     #[cold]
     fn alloc_general(&mut self, bytes: usize, align: usize) -> Result<NonNull<u8>, Refusal> {
-        let block = self.pool.alloc_with(&Request::new(bytes as u64, align as u64))?;
+        let mut request = Request::new(bytes as u64, align as u64);
+        if let Mode::Record(_) = &self.mode {
+            // The first run is the one that decides how much memory the process ever had.
+            request = request.side(Side::Lowest);
+        }
+        let block = self.pool.alloc_with(&request)?;
         if let Mode::Record(recording) = &self.mode {
             let padded = (bytes as u64).saturating_add(self.pool.overhead());
             self.pool.watch_alloc(recording, block, padded, align as u64);
