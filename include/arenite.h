@@ -269,6 +269,12 @@
 /** The caller's functions. */
 #define ARENITE_SOURCE_CALLBACKS 2
 
+/**
+ * Anonymous pages of the system, which go back to it at once. What must survive growing is moved by page table where the
+ * system can do that (Linux), not copied, so that old and new are never held together. Elsewhere the same as SYSTEM.
+ */
+#define ARENITE_SOURCE_MAP 3
+
 /** Grows by as much as it has, from the system; a pool over a buffer does not grow. The default. */
 #define ARENITE_GROWTH_DEFAULT 0
 
