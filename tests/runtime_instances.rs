@@ -134,3 +134,18 @@ fn misuse_is_refused() {
     assert!(Instances::new(layout(), InstancesConfig { main: buffer.into(), ..InstancesConfig::new(3, 1) }).is_ok());
     assert!(Instances::new(layout(), InstancesConfig::new(0, 1)).is_err());
 }
+
+/// The control of the run under ThreadSanitizer: this race has to be reported, or silence proves nothing.
+#[test]
+#[ignore = "a data race on purpose"]
+fn a_race_on_purpose() {
+    let set = Instances::new(layout(), InstancesConfig::new(2, 2)).unwrap();
+    let run = set.acquire(0).unwrap();
+    let address = run.resolve(0, 0).unwrap().unwrap().0.as_ptr() as usize;
+    std::thread::scope(|scope| {
+        for value in [1u8, 2] {
+            // SAFETY: none; two threads write one byte. Only the sanitizer runs this, and ends the process.
+            scope.spawn(move || (0..1000).for_each(|_| unsafe { (address as *mut u8).write(value) }));
+        }
+    });
+}

@@ -6,6 +6,7 @@ pub mod cache;
 mod frame;
 mod frame_table;
 pub mod incremental;
+mod incremental_guard;
 pub mod instances;
 mod lease;
 mod pages;
@@ -25,6 +26,7 @@ pub mod stats;
 mod sticky;
 pub mod store;
 mod supply;
+mod zone;
 
 pub use frame::{Frame, FrameStats};
 pub use lease::{Lease, LeaseStats, Leases};

@@ -124,7 +124,9 @@ impl Store {
     /// Whether the policy asks for a smaller block, now that a commit needs `needed` bytes. Counts the commit.
     pub fn wants_to_shrink(&mut self, needed: Bytes) -> bool {
         let held = self.bytes() as u64;
-        if self.policy.idle_cap.is_some_and(|cap| held > cap && needed <= cap) {
+        let above = |most: Option<Bytes>| most.is_some_and(|most| held > most && needed <= most);
+        // More than the limit is held where the limit came later.
+        if above(self.policy.idle_cap) || above(self.policy.limit) {
             return true;
         }
         let Shrink::After { commits, percent } = self.policy.shrink else { return false };
