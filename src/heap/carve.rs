@@ -41,8 +41,7 @@ impl<N: Store<Node>, P: AsRef<[u32]> + AsMut<[u32]>, const ROWS: usize> Heap<N, 
             self.link_after(block, used);
             self.bins.resize(self.nodes.slice_mut(), block, lead);
             if tail > 0 {
-                let rest = self.insert_after(used);
-                self.make_free(rest, at + shape.len, tail);
+                self.add_rest(used, at + shape.len, tail);
             }
             used
         };
@@ -141,6 +140,13 @@ impl<N: Store<Node>, P: AsRef<[u32]> + AsMut<[u32]>, const ROWS: usize> Heap<N, 
         node.start = start;
         node.len = len;
         self.bins.insert(nodes, index);
+    }
+
+    /// What an aligned block leaves behind it.
+    #[inline(never)]
+    fn add_rest(&mut self, used: u32, start: u32, len: u32) {
+        let rest = self.insert_after(used);
+        self.make_free(rest, start, len);
     }
 
     /// Takes a free node out of its bin, the chain and use.

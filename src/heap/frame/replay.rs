@@ -163,13 +163,19 @@ impl Replay {
             let word = &mut self.words[later as usize];
             *word -= 1;
             if *word == PASSED {
-                self.work.push(later);
+                self.queue(later);
             }
         }
         if !self.work.is_empty() {
             self.drain(plan);
         }
         true
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn queue(&mut self, slot: u32) {
+        self.work.push(slot);
     }
 
     /// The frame is over: what was not asked for never will be.
