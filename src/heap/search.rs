@@ -118,6 +118,7 @@ impl<N: Store<Node>, P: AsRef<[u32]> + AsMut<[u32]>, const ROWS: usize> Heap<N, 
         None
     }
 
+    #[inline(never)]
     fn search_aligned(&mut self, shape: &Shape) -> Option<u32> {
         let own = bin_of(shape.len);
         let padded = shape.len.checked_add(shape.align - 1);

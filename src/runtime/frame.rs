@@ -102,9 +102,9 @@ impl<P: Deref<Target = Pool>> Frame<P> {
             let padded = (bytes as u64).saturating_add(self.pool.overhead());
             if align.is_power_of_two() {
                 if let Some(slot) = replay.alloc(&instance.plan, padded, align as u64) {
-                    let place = instance.plan.place(slot);
+                    let (place, offset) = instance.plan.place(slot);
                     instance.live[place as usize].store(slot + 1, Ordering::Release);
-                    return Ok(instance.pointer(instance.plan.offset(slot)));
+                    return Ok(instance.pointer(offset));
                 }
             }
         }
@@ -250,7 +250,7 @@ impl Instance {
         let mut at = self.remote.swap(0, Ordering::Acquire);
         while let Some(slot) = at.checked_sub(1) {
             at = self.next[slot as usize].load(Ordering::Relaxed);
-            let live = &self.live[self.plan.place(slot) as usize];
+            let live = &self.live[self.plan.place(slot).0 as usize];
             // Not so only where the host freed the block twice at once, from here and from another thread.
             if live.load(Ordering::Relaxed) == (slot | REMOTE) + 1 {
                 live.store(0, Ordering::Release);

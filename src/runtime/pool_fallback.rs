@@ -7,7 +7,7 @@ use super::pool::{Pool, MAX_REGIONS};
 use super::pool_config::{Fallback, Growth, Refusal};
 use super::region::{page_size, Region};
 use crate::error::Error;
-use crate::heap::{Fault, Node, Request, GRANULE, MAX_EXTRA};
+use crate::heap::{Fault, Node, Request, Side, GRANULE, MAX_EXTRA};
 
 /// Regions added for one request before it is refused: the first serves it unless other threads are quicker.
 const ATTEMPTS: u32 = 4;
@@ -101,7 +101,17 @@ unsafe fn give_back(fallback: &Fallback, block: NonNull<u8>, foreign: Foreign) {
 impl Pool {
     /// The request did not fit at once: more records, another region, the fallback, or a refusal.
     #[cold]
-    pub(crate) fn alloc_slow(&self, asked: &Request, padded: &Request, fault: Fault) -> Result<NonNull<u8>, Refusal> {
+    #[inline(never)]
+    pub(crate) fn alloc_slow(
+        &self,
+        bytes: u64,
+        align: u64,
+        extra: u64,
+        side: Side,
+        fault: Fault,
+    ) -> Result<NonNull<u8>, Refusal> {
+        let asked = &Request { bytes, align, extra, side };
+        let padded = &asked.extra(extra.saturating_add(self.overhead()));
         let mut cause = fault.error();
         // No region could serve these, so none is added for them.
         if !padded.align.is_power_of_two() {
