@@ -41,6 +41,8 @@ pub mod planner;
 #[cfg(feature = "std")]
 pub mod pool;
 #[cfg(feature = "std")]
+pub mod pool_trace;
+#[cfg(feature = "std")]
 pub mod regions;
 #[cfg(feature = "std")]
 pub mod replan;
@@ -81,6 +83,8 @@ pub use plan::*;
 pub use planner::*;
 #[cfg(feature = "std")]
 pub use pool::*;
+#[cfg(feature = "std")]
+pub use pool_trace::*;
 #[cfg(feature = "std")]
 pub use regions::*;
 #[cfg(feature = "std")]

@@ -16,6 +16,7 @@ mod pool_fallback;
 mod pool_lock;
 mod pool_resize;
 mod pool_tools;
+mod pool_trace;
 mod pool_trim;
 mod region;
 pub mod session;
@@ -32,4 +33,5 @@ pub use pool_config::{Fallback, Growth, PoolConfig, PoolStats, Refusal, Tail};
 pub use pool_debug::{DebugOptions, Leak};
 #[cfg(feature = "capi")]
 pub(crate) use pool_lock::Lock;
+pub use pool_trace::TraceCallback;
 pub use region::RegionSource;
