@@ -1100,6 +1100,12 @@ typedef struct arenite_order_result_t {
     uint32_t changed;
 } arenite_order_result_t;
 
+/**
+ * Takes `bytes` bytes of a trace: whole lines, not terminated by 0, valid during the call. Called from whatever thread
+ * uses the pool. Must not unwind or longjmp, and must not call the pool.
+ */
+typedef void (*arenite_trace_fn)(void *user, const uint8_t *text, size_t bytes);
+
 /** How a session plans and where its memory comes from. Fields that are 0 have their defaults. */
 typedef struct arenite_session_options_t {
     /** `sizeof(arenite_session_options_t)`. */
@@ -2494,6 +2500,34 @@ arenite_status_t arenite_graph_set_order(struct arenite_graph_t *graph,
                                          uint32_t subgraph,
                                          const uint32_t *nodes,
                                          uint64_t count);
+
+/* ---- pool -------------------------------------------------------------------------------------- */
+
+/**
+ * Writes every request from now on to a new file (an existing one is overwritten), until `arenite_pool_trace_stop` or the
+ * pool's end. One event a line: `a ID BYTES ALIGNMENT`, `f ID`, `r ID NEWBYTES`; `# frame SIGNATURE` where a frame begins.
+ *
+ * Meanwhile frames that begin are not served from their plans, so that nothing is missing. Blocks live already are left
+ * out. Returns: `ARENITE_OK`; `ARENITE_ERR_NULL`; `ARENITE_ERR_ARGUMENT` where the file cannot be created.
+ */
+ARENITE_NODISCARD
+arenite_status_t arenite_pool_trace_to_file(const struct arenite_pool_t *pool,
+                                            const char *path,
+                                            struct arenite_failure_t *failure);
+
+/** The same to a function, with `user` as its first argument. `ARENITE_ERR_NULL` without a function. */
+ARENITE_NODISCARD
+arenite_status_t arenite_pool_trace_to(const struct arenite_pool_t *pool,
+                                       arenite_trace_fn write,
+                                       void *user);
+
+/**
+ * Ends a recording; blocks still live are written as freed, so that the trace can be replayed in a loop.
+ *
+ * Returns: `ARENITE_OK`; `ARENITE_ERR_ARGUMENT` where nothing is being recorded; `ARENITE_ERR_NO_MEMORY` where the file
+ * could not be written whole.
+ */
+ARENITE_NODISCARD arenite_status_t arenite_pool_trace_stop(const struct arenite_pool_t *pool);
 
 /* ---- session ----------------------------------------------------------------------------------- */
 

@@ -45,6 +45,8 @@ pub mod planner;
 #[cfg(feature = "std")]
 pub mod pool;
 #[cfg(feature = "std")]
+pub mod pool_trace;
+#[cfg(feature = "std")]
 pub mod regions;
 #[cfg(feature = "std")]
 pub mod replan;
@@ -91,6 +93,8 @@ pub use plan::*;
 pub use planner::*;
 #[cfg(feature = "std")]
 pub use pool::*;
+#[cfg(feature = "std")]
+pub use pool_trace::*;
 #[cfg(feature = "std")]
 pub use regions::*;
 #[cfg(feature = "std")]

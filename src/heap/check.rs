@@ -139,7 +139,12 @@ impl<N: Store<Node>, P: AsRef<[u32]> + AsMut<[u32]>, const ROWS: usize> Heap<N, 
             }
             while let Some(node) = nodes.get(index as usize) {
                 listed += 1;
-                if !node.is_free() || bin_of(node.len) != bin || node.bin() != bin || node.a != before || listed > free_blocks {
+                if !node.is_free()
+                    || bin_of(node.len) != bin
+                    || node.bin() != bin
+                    || node.a != before
+                    || listed > free_blocks
+                {
                     return Err(Error::internal("a bin's list is wrong").needed(u64::from(index)));
                 }
                 (before, index) = (index, node.b);

@@ -8,6 +8,7 @@ use super::pool_config::{PoolConfig, PoolStats, Refusal, Tail};
 use super::pool_debug::Debug;
 use super::pool_fallback::Outside;
 use super::pool_lock::{register, unregister, Guard, Lock};
+use super::pool_trace::Trace;
 use super::region::{Backing, Region};
 use crate::error::{Error, Kind};
 use crate::heap::{Extent, Fault, Request, Side};
@@ -74,7 +75,8 @@ pub(crate) struct Shared {
     pub(crate) config: PoolConfig,
     pub(crate) debug: Option<Debug>,
     pub(crate) frames: Lock<FrameTable>,
-    /// Reasons for a free to look beyond the heap: debug checks (1) and frames being recorded (1 each).
+    pub(crate) trace: Trace,
+    /// Reasons for a call to look beyond the heap: debug checks (1), a trace (1) and frames being recorded (1 each).
     pub(crate) watchers: AtomicU32,
     /// Bytes added to every block: the exclusive tail and the guard.
     overhead: u64,
@@ -124,12 +126,14 @@ impl Pool {
             watchers: AtomicU32::new(u32::from(debug.is_some())),
             debug,
             frames: Lock::new(FrameTable::default()),
+            trace: Trace::default(),
             overhead,
             region_tail,
         };
         let no_pool = Error::no_memory("the pool's record could not be allocated");
         let pool = Pool { shared: super::region::try_box(shared).ok_or(no_pool)? };
-        let locks = [pool.shared.inner.raw(), pool.shared.outside.raw(), pool.shared.frames.raw()];
+        let s = &pool.shared;
+        let locks = [s.inner.raw(), s.outside.raw(), s.frames.raw(), s.trace.raw()];
         let debug_lock = pool.shared.debug.as_ref().map(Debug::raw);
         if !locks.into_iter().chain(debug_lock).all(register) {
             return Err(no_memory_for_locks());
@@ -194,6 +198,16 @@ impl Pool {
     /// were refused) or `Alignment`. The pool is then as it was.
     #[inline]
     pub fn alloc_with(&self, request: &Request) -> Result<NonNull<u8>, Refusal> {
+        let &Request { bytes, align, extra, side } = request;
+        let block = self.alloc_parts(bytes, align, extra, side)?;
+        if self.shared.watchers.load(Ordering::Relaxed) != 0 && self.shared.trace.is_on() {
+            self.shared.trace.allocated(block, bytes, align);
+        }
+        Ok(block)
+    }
+
+    #[inline]
+    pub(crate) fn alloc_untraced(&self, request: &Request) -> Result<NonNull<u8>, Refusal> {
         let &Request { bytes, align, extra, side } = request;
         self.alloc_parts(bytes, align, extra, side)
     }
@@ -446,9 +460,12 @@ fn no_memory_for_locks() -> Error {
 
 impl Drop for Pool {
     fn drop(&mut self) {
+        // Writes what is still in the buffer; there is nobody to tell that it failed.
+        let _ = self.trace_stop();
         unregister(self.shared.inner.raw());
         unregister(self.shared.outside.raw());
         unregister(self.shared.frames.raw());
+        unregister(self.shared.trace.raw());
         if let Some(debug) = &self.shared.debug {
             unregister(debug.raw());
         }

@@ -322,6 +322,9 @@ impl Pool {
                 return Err(wrong.needed(bytes).available(requested as u64));
             }
         }
+        if self.shared.trace.is_on() {
+            self.shared.trace.freed(block);
+        }
         let foreign = self.shared.outside.lock().remove(block);
         if let Some(foreign) = foreign {
             // SAFETY: the block was in the table until now, so this call alone gives it back; the caller is done with it.

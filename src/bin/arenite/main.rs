@@ -16,6 +16,8 @@ mod planned;
 mod progress;
 mod regions;
 mod reorder;
+mod replay;
+mod replay_time;
 mod view;
 
 use std::process::ExitCode;
@@ -32,6 +34,7 @@ const EXAMPLES: &str = "Examples:
   arenite plan problem.csv --csv solved.csv  fill in offsets
   arenite check solved.csv                   prove that no two live buffers overlap
   arenite check model.tflite offsets.csv     check an engine's offsets against the model
+  arenite replay calls.trace                 how small a pool can be for recorded allocations
 
 Exit status: 0 fine, 1 a check failed or a capacity is exceeded, 2 bad input or usage.";
 
@@ -51,6 +54,7 @@ enum Command {
     Advise(advise::Args),
     Check(check::Args),
     Optimize(optimize::Args),
+    Replay(replay::Args),
 }
 
 fn main() -> ExitCode {
@@ -62,6 +66,7 @@ fn main() -> ExitCode {
         Command::Advise(args) => advise::run(&args),
         Command::Check(args) => check::run(&args),
         Command::Optimize(args) => optimize::run(&args),
+        Command::Replay(args) => replay::run(&args),
     };
     match done {
         Ok(code) => code,
