@@ -29,9 +29,9 @@ struct NewHost {
 };
 
 using arenite::onnxruntime::Allocator;
-using arenite::onnxruntime::Frame;
-using arenite::onnxruntime::Memory;
-using arenite::onnxruntime::Signature;
+using arenite::Frame;
+using arenite::Memory;
+using arenite::Signature;
 
 arenite_frame_stats_t frames(const Memory &memory) {
     arenite_frame_stats_t stats;

@@ -133,7 +133,7 @@ struct Host {
         }
         std::vector<std::vector<char>> data;
         std::vector<const ort::Value *> inputs;
-        arenite::onnxruntime::Signature signature;
+        arenite::Signature signature;
         for (std::size_t i = 0; i < dims.size(); i++) {
             ort::Value *value = nullptr;
             data.push_back(made_up(dims[i], model.types[i]));
@@ -144,9 +144,9 @@ struct Host {
         }
         std::vector<ort::Value *> outputs(model.output_names.size(), nullptr);
         {
-            std::unique_ptr<arenite::onnxruntime::Frame> frame;
+            std::unique_ptr<arenite::Frame> frame;
             if (frames) {
-                frame.reset(new arenite::onnxruntime::Frame(*memory, signature));
+                frame.reset(new arenite::Frame(*memory, signature));
             }
             api.call(Entry::Run, model.session, static_cast<const ort::RunOptions *>(nullptr),
                      static_cast<const char *const *>(model.input_names.data()),
