@@ -257,6 +257,12 @@
 /** The caller's functions. */
 #define ARENITE_SOURCE_CALLBACKS 2
 
+/**
+ * Anonymous pages of the system, which go back to it at once. What must survive growing is moved by page table where the
+ * system can do that (Linux), not copied, so that old and new are never held together. Elsewhere the same as SYSTEM.
+ */
+#define ARENITE_SOURCE_MAP 3
+
 /** Grows by as much as it has, from the system; a pool over a buffer does not grow. The default. */
 #define ARENITE_GROWTH_DEFAULT 0
 
@@ -329,8 +335,14 @@
 /** Growing keeps the old block until the new one is there, also where contents need not survive. */
 #define ARENITE_INCREMENTAL_KEEP_ON_FAILURE 8
 
+/** A zone behind every tensor shows which node wrote past its end. */
+#define ARENITE_INCREMENTAL_GUARD 16
+
 /** A run refuses other threads than the one that acquired or adopted it, with `ARENITE_ERR_BUSY`. */
 #define ARENITE_INSTANCES_CHECK_THREADS 1
+
+/** Growing takes the new block before the old one is given back: both at once, but a failure moves nothing. */
+#define ARENITE_MEMORY_KEEP_ON_FAILURE 1
 
 /** The state that stands for anything: what an unknown operator may do. It stays in order with all other states. */
 #define ARENITE_STATE_WORLD UINT32_MAX
@@ -998,6 +1010,27 @@ typedef struct arenite_lease_stats_t {
     /** Requests refused. */
     uint64_t refused;
 } arenite_lease_stats_t;
+
+/** Rules for the memory of a reusable arena: all 0 grows exactly, never shrinks by itself and has no limit. */
+typedef struct arenite_memory_policy_t {
+    /** `sizeof(arenite_memory_policy_t)`. */
+    uint32_t struct_size;
+    /** `ARENITE_MEMORY_` bits. */
+    uint32_t flags;
+    /** 0 grows exactly; otherwise doubling never asks for more than this many bytes. */
+    uint64_t growth_cap;
+    /** The most bytes it may hold; 0 for no limit. */
+    uint64_t limit;
+    /** A block above this is given back by the first commit that needs no more; 0 for never. */
+    uint64_t idle_cap;
+    /**
+     * After so many commits in a row that need little the memory is given back; 0 for never. For an incremental planner a
+     * commit is a run from one reset to the next.
+     */
+    uint32_t shrink_commits;
+    /** What "little" is, in per cent of what is held: 0 to 100. */
+    uint32_t shrink_percent;
+} arenite_memory_policy_t;
 
 /** One node's use of state that no tensor shows: a resource variable, a random generator, a file. */
 typedef struct arenite_touch_t {
@@ -2223,6 +2256,27 @@ arenite_status_t arenite_incremental_allocation_info(const struct arenite_increm
                                                      size_t *out_persistent_bytes);
 
 /**
+ * With `ARENITE_INCREMENTAL_GUARD`: call before each node runs, in order.
+ *
+ * Returns: `ARENITE_OK`; `ARENITE_ERR_UNSUPPORTED` without guard mode; `ARENITE_ERR_STALE` without memory;
+ * `ARENITE_ERR_ARGUMENT` where there is no such node.
+ */
+ARENITE_NODISCARD
+arenite_status_t arenite_incremental_guard_before(struct arenite_incremental_t *incremental,
+                                                  int32_t node);
+
+/**
+ * With `ARENITE_INCREMENTAL_GUARD`: call after each node.
+ *
+ * Returns as `arenite_incremental_guard_before`, and `ARENITE_ERR_ARGUMENT` where the node wrote past the end of a tensor: the
+ * record names the node, the tensor, and in `needed` how many bytes past the end the last damage lies. The next node is not
+ * blamed for it.
+ */
+ARENITE_NODISCARD
+arenite_status_t arenite_incremental_guard_after(struct arenite_incremental_t *incremental,
+                                                 int32_t node);
+
+/**
  * Writes what is placed as text that ends in a zero: the arenas, each tensor's life span and bytes, the five fullest nodes.
  * TFLite's DumpDebugInfo.
  *
@@ -2370,6 +2424,30 @@ ARENITE_NODISCARD arenite_status_t arenite_lease_trim(const struct arenite_lease
 ARENITE_NODISCARD
 arenite_status_t arenite_lease_stats(const struct arenite_lease_t *lease,
                                      struct arenite_lease_stats_t *out);
+
+/* ---- session ----------------------------------------------------------------------------------- */
+
+/**
+ * Changes the rules for the reusable arena's memory; null for the defaults. They hold from the next commit that has something
+ * to do, which then also meets a limit below what is held, or says that the plan needs more.
+ *
+ * Returns: `ARENITE_OK`; `ARENITE_ERR_ARGUMENT` for a percentage above 100.
+ */
+ARENITE_NODISCARD
+arenite_status_t arenite_session_set_memory_policy(struct arenite_session_t *session,
+                                                   const struct arenite_memory_policy_t *policy);
+
+/* ---- incremental ------------------------------------------------------------------------------- */
+
+/**
+ * Changes the rules for the main arena's memory; null for the defaults. They hold from the next execution on, and less memory
+ * is held from the first one after a reset.
+ *
+ * Returns: `ARENITE_OK`; `ARENITE_ERR_ARGUMENT` for a percentage above 100.
+ */
+ARENITE_NODISCARD
+arenite_status_t arenite_incremental_set_memory_policy(struct arenite_incremental_t *incremental,
+                                                       const struct arenite_memory_policy_t *policy);
 
 /* ---- graph ------------------------------------------------------------------------------------- */
 
