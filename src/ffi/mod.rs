@@ -34,6 +34,8 @@ pub mod lease;
 pub mod lite;
 pub mod lite_tables;
 #[cfg(feature = "std")]
+pub mod mapping;
+#[cfg(feature = "std")]
 pub mod memory_policy;
 pub mod options;
 #[cfg(feature = "std")]
@@ -82,6 +84,8 @@ pub use instances::*;
 pub use lease::*;
 pub use lite::*;
 pub use lite_tables::*;
+#[cfg(feature = "std")]
+pub use mapping::*;
 #[cfg(feature = "std")]
 pub use memory_policy::*;
 pub use options::*;

@@ -13,6 +13,7 @@ use std::thread::{self, ThreadId};
 
 use super::arena::{Layout, Place};
 use super::lease::{Lease, Leases};
+use super::mapping::Mapping;
 use super::source::Source;
 use super::supply::{Area, Supply};
 use crate::error::{Error, Subject};
@@ -59,6 +60,8 @@ struct Shared {
     layout: Layout,
     check_threads: bool,
     constants: Mutex<Vec<Vec<Option<Constant>>>>,
+    /// Files that constants refer to.
+    mappings: Mutex<Vec<Arc<Mapping>>>,
     running: Mutex<Vec<bool>>,
     arenas: Arc<Leases>,
     persistent: Vec<Area>,
@@ -128,6 +131,7 @@ impl Instances {
             layout,
             check_threads: config.check_threads,
             constants: Mutex::new(constants),
+            mappings: Mutex::default(),
             running: Mutex::new(vec![false; config.instances]),
             arenas: Arc::new(arenas),
             persistent,
@@ -148,6 +152,21 @@ impl Instances {
             return Err(e.needed(slot.bytes).available(bytes as u64));
         }
         lock(&self.0.constants)[subgraph][tensor] = Some(Constant(data));
+        Ok(())
+    }
+
+    /// The same for data in a mapped file, from `offset` on; the instances keep the mapping alive.
+    ///
+    /// `Capacity` where the tensor's bytes reach past the end of the file.
+    pub fn bind_mapped(&self, subgraph: usize, tensor: usize, file: &Arc<Mapping>, offset: u64) -> Result<(), Error> {
+        let slot = self.0.layout.slots.get(subgraph).and_then(|s| s.get(tensor));
+        let bytes = slot.map_or(0, |s| s.bytes);
+        let data = file.at(offset, bytes).map_err(|e| e.tensor(tensor))?;
+        self.bind_constant(subgraph, tensor, data, bytes as usize)?;
+        let mut kept = lock(&self.0.mappings);
+        if !kept.iter().any(|m| Arc::ptr_eq(m, file)) {
+            kept.push(file.clone());
+        }
         Ok(())
     }
 

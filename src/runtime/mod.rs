@@ -9,6 +9,7 @@ pub mod incremental;
 mod incremental_guard;
 pub mod instances;
 mod lease;
+pub mod mapping;
 mod os;
 mod pages;
 mod pool;
