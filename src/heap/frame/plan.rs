@@ -79,10 +79,8 @@ impl FramePlan {
             return Err(Error::overflow("a frame's area is less than 512 GiB").needed(bytes));
         }
         let n = problem.len();
-        let mut distinct: Vec<u32> = (0..n)
-            .filter(|&i| problem.buffers()[i].spec.size > 0)
-            .map(|i| (offsets[i] / GRANULE) as u32)
-            .collect();
+        let mut distinct: Vec<u32> =
+            (0..n).filter(|&i| problem.buffers()[i].spec.size > 0).map(|i| (offsets[i] / GRANULE) as u32).collect();
         distinct.sort_unstable();
         distinct.dedup();
         let mut out = FramePlan {

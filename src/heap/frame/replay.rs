@@ -331,7 +331,10 @@ mod tests {
                     release(&mut run, &plan, &mut owner, slot, &mut r);
                 }
                 if !size_only {
-                    assert!(run.words.iter().all(|&w| w == RELEASED), "everything is released and every counter comes to 0");
+                    assert!(
+                        run.words.iter().all(|&w| w == RELEASED),
+                        "everything is released and every counter comes to 0"
+                    );
                 }
                 run.restart(&plan).unwrap();
             }
