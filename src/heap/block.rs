@@ -9,20 +9,31 @@ use super::store::Store;
 use super::{pages, GRANULE};
 use crate::units::Bytes;
 
-/// Which end of the free block a new block takes.
+/// Where a new block goes: by size, by end, or by what is known of its lifetime.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum Side {
     /// Large blocks (from [`Heap::set_large`] on) from below, the others from above: they stay out of each other's way.
     #[default]
     Auto,
-    /// From below. A hint that the block lives long.
+    /// From below.
     Low,
-    /// From above. A hint that the block lives shortly.
+    /// From above.
     High,
     /// The lowest place where the block fits, found by walking over the blocks by address and so slow: for a sequence
     /// that is being recorded, whose memory then stays close to what its plan will need. A heap of very many blocks is
     /// not walked to its end; what lies further is taken as by `Low`.
     Lowest,
+    /// A workspace: freed by the operator that asks for it, before anything that stays is asked for. Goes as near to the
+    /// lower end as it fits.
+    Scratch,
+    /// Freed within the frame: a tensor on its way to the next operators. Goes as near to its end as it fits: large blocks
+    /// to the upper one, the others to the lower one.
+    Short,
+    /// Lives about as long as a frame, or longer. The other way round: large blocks to the lower end, the others to the upper.
+    Long,
+    /// In the middle of the largest free block. A hint that the block will grow: it then has the most room to do so where
+    /// it is, without any of it being set aside.
+    Grow,
 }
 
 /// What to allocate.
@@ -59,14 +70,35 @@ impl Request {
     }
 }
 
+/// Where in a free block a request goes.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum End {
+    Low,
+    High,
+    Middle,
+}
+
+/// Which free block a request goes to.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Choice {
+    /// The shortest that fits.
+    Best,
+    /// The nearest to the end, if it is near.
+    Near,
+    /// The longest.
+    Largest,
+    /// The one of the lowest address, however far it is.
+    Lowest,
+}
+
 /// A request in granules.
 #[derive(Clone, Copy)]
 pub(crate) struct Shape {
     pub(crate) len: u32,
     pub(crate) align: u32,
     pub(crate) slack: u32,
-    pub(crate) high: bool,
-    pub(crate) lowest: bool,
+    pub(crate) end: End,
+    pub(crate) choice: Choice,
 }
 
 /// A coalescing heap over the offsets of one region.
@@ -90,6 +122,8 @@ pub struct Heap<N, P, const ROWS: usize = ALL_ROWS> {
     pub(super) spares: Spares,
     /// The node of the first block by address.
     pub(super) first: u32,
+    /// That of the last one.
+    pub(super) last: u32,
     /// Granules.
     pub(super) total: u32,
     /// The base address in granules, as far as alignments see it.
@@ -146,7 +180,20 @@ impl<N: Store<Node>, P: AsRef<[u32]> + AsMut<[u32]>, const ROWS: usize> Heap<N, 
         // Alignments are at most 2^31 granules, so the low 32 bits of the base decide.
         let origin = (base / GRANULE) as u32;
         let large = total / 32;
-        Ok(Heap { nodes, pages, bins, spares: Spares::new(), first: 0, total, origin, large, region, stats, parked: 0 })
+        Ok(Heap {
+            nodes,
+            pages,
+            bins,
+            spares: Spares::new(),
+            first: 0,
+            last: 0,
+            total,
+            origin,
+            large,
+            region,
+            stats,
+            parked: 0,
+        })
     }
 
     /// Blocks of `bytes` and more are taken from below, smaller ones from above; at first a 32nd of
@@ -318,18 +365,24 @@ impl<N: Store<Node>, P: AsRef<[u32]> + AsMut<[u32]>, const ROWS: usize> Heap<N, 
             return Err(Fault::TooLarge);
         }
         // Neither sum wraps: both terms are far below 2^63.
-        let len = ((r.bytes + r.extra + (GRANULE - 1)) / GRANULE).max(1);
+        let len = (r.bytes + r.extra).div_ceil(GRANULE).max(1);
         let align = (r.align / GRANULE).max(1);
         if len > u64::from(self.total) || align > 1 << 31 {
             return Err(Fault::TooLarge);
         }
-        let high = match r.side {
-            Side::Auto => (len as u32) < self.large,
-            Side::Low | Side::Lowest => false,
-            Side::High => true,
+        let large = (len as u32) >= self.large;
+        let (end, choice) = match r.side {
+            Side::Auto => (if large { End::Low } else { End::High }, Choice::Best),
+            Side::Low => (End::Low, Choice::Best),
+            Side::High => (End::High, Choice::Best),
+            Side::Scratch => (End::Low, Choice::Near),
+            Side::Short => (if large { End::High } else { End::Low }, Choice::Near),
+            Side::Long => (if large { End::Low } else { End::High }, Choice::Near),
+            Side::Lowest => (End::Low, Choice::Lowest),
+            Side::Grow => (End::Middle, Choice::Largest),
         };
-        let lowest = r.side == Side::Lowest;
-        Ok(Shape { len: len as u32, align: align as u32, slack: (len * GRANULE - r.bytes) as u32, high, lowest })
+        let slack = (len * GRANULE - r.bytes) as u32;
+        Ok(Shape { len: len as u32, align: align as u32, slack, end, choice })
     }
 }
 

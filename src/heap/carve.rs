@@ -87,16 +87,18 @@ impl<N: Store<Node>, P: AsRef<[u32]> + AsMut<[u32]>, const ROWS: usize> Heap<N, 
             self.spares.give(nodes, next);
             len += gained;
             next = after;
-            if let Some(after) = nodes.get_mut(after as usize) {
-                after.prev = index;
+            match nodes.get_mut(after as usize) {
+                Some(after) => after.prev = index,
+                None => self.last = index,
             }
         }
         match nodes.get_mut(prev as usize) {
             Some(before) if before.is_free() => {
                 before.next = next;
                 let len = before.len + len;
-                if let Some(next) = nodes.get_mut(next as usize) {
-                    next.prev = prev;
+                match nodes.get_mut(next as usize) {
+                    Some(next) => next.prev = prev,
+                    None => self.last = prev,
                 }
                 self.spares.give(nodes, index);
                 self.bins.resize(nodes, prev, len);
@@ -171,8 +173,9 @@ impl<N: Store<Node>, P: AsRef<[u32]> + AsMut<[u32]>, const ROWS: usize> Heap<N, 
         before.next = fresh;
         let node = &mut nodes[fresh as usize];
         (node.prev, node.next) = (index, next);
-        if let Some(next) = nodes.get_mut(next as usize) {
-            next.prev = fresh;
+        match nodes.get_mut(next as usize) {
+            Some(next) => next.prev = fresh,
+            None => self.last = fresh,
         }
     }
 
@@ -193,8 +196,9 @@ impl<N: Store<Node>, P: AsRef<[u32]> + AsMut<[u32]>, const ROWS: usize> Heap<N, 
             Some(prev) => prev.next = next,
             None => self.first = next,
         }
-        if let Some(next) = nodes.get_mut(next as usize) {
-            next.prev = prev;
+        match nodes.get_mut(next as usize) {
+            Some(next) => next.prev = prev,
+            None => self.last = prev,
         }
     }
 }

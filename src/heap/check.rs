@@ -60,7 +60,8 @@ impl<N: Store<Node>, P: AsRef<[u32]> + AsMut<[u32]>, const ROWS: usize> Heap<N, 
         for bin in 0..ROWS as u32 * 32 {
             mix(self.bins.head(bin));
         }
-        for word in [self.first, self.spares.first, self.spares.last, self.spares.count, self.spares.retired] {
+        for word in [self.first, self.last, self.spares.first, self.spares.last, self.spares.count, self.spares.retired]
+        {
             mix(word);
         }
         hash
@@ -123,7 +124,7 @@ impl<N: Store<Node>, P: AsRef<[u32]> + AsMut<[u32]>, const ROWS: usize> Heap<N, 
             }
             index = node.next;
         }
-        match at == self.total {
+        match at == self.total && before == self.last {
             true => Ok(found),
             false => Err(Error::internal("the blocks end before the region does")),
         }

@@ -4,7 +4,7 @@ use core::ptr::NonNull;
 
 use super::pool::Pool;
 use super::pool_config::Refusal;
-use crate::heap::{Fault, Request};
+use crate::heap::{Fault, Request, Side};
 
 /// What the heap could do without copying to another block.
 enum Step {
@@ -185,9 +185,13 @@ impl Pool {
         align: u64,
     ) -> Result<NonNull<u8>, Refusal> {
         let request = Request::new(bytes as u64, align);
-        let new = match self.alloc_untraced(&request.extra(headroom as u64)) {
-            Err(_) if headroom > 0 => self.alloc_untraced(&request)?,
-            other => other?,
+        let new = match headroom {
+            0 => self.alloc_untraced(&request)?,
+            // It will grow again: where there is the most room, and without the headroom if need be.
+            _ => match self.alloc_untraced(&request.extra(headroom as u64).side(Side::Grow)) {
+                Err(_) => self.alloc_untraced(&request.side(Side::Grow))?,
+                Ok(new) => new,
+            },
         };
         let kept = (requested as usize).min(bytes);
         // SAFETY: the new block is another one, so the ranges are apart; both hold `kept` bytes.
