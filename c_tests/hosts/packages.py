@@ -1,9 +1,11 @@
 """Puts pinned packages of an engine below a build directory, once.
 
     python packages.py DIRECTORY [--install REQUIREMENT...] [--unpack REQUIREMENT...]
+    python packages.py --need DIRECTORY... --run COMMAND...
 
 `--install`: into a virtual environment, DIRECTORY/venv. `--unpack`: the wheels' files, with no code run and nothing that
-they depend on, into DIRECTORY/files. Exit status: 0 there, 77 they cannot be had, with the reason.
+they depend on, into DIRECTORY/files. Exit status: 0 there, 77 they cannot be had, with the reason. The second form runs a
+command where all those directories are filled, and else exits with 77.
 """
 import argparse
 import glob
@@ -59,7 +61,18 @@ def prepare(directory, install, unpack):
         f.write(wanted)
 
 
+def run(arguments):
+    at = arguments.index("--run")
+    for directory in arguments[1:at]:
+        if not os.path.exists(os.path.join(directory, "ready")):
+            print(f"SKIPPED: no packages in {directory}")
+            return SKIPPED
+    return subprocess.run(arguments[at + 1:]).returncode
+
+
 def main():
+    if sys.argv[1:2] == ["--need"]:
+        return run(sys.argv[1:])
     p = argparse.ArgumentParser()
     p.add_argument("directory")
     p.add_argument("--install", nargs="*", default=[])
