@@ -61,9 +61,15 @@ def ncnn(a, home):
             "modes": ["pool"]}
 
 
+def ggml(a, home):
+    return {"source": "run.cpp", "include": [os.path.join(home, "libggml/include")], "lib": os.path.join(home, "libggml/lib64"),
+            "link": ["-lggml-cpu", "-lggml-base"]}
+
+
 ENGINES = {
     "xnnpack": (xnnpack, lambda home: debian(home, "libxnnpack-dev", "libxnnpack0", "libpthreadpool-dev", "libpthreadpool0",
                                               "libcpuinfo0")),
+    "ggml": (ggml, lambda home: wheel(home, "libggml-python==0.20.2.post1")),
     "ncnn": (ncnn, lambda home: wheel(home, "sherpa-ncnn-core==2.1.15")),
 }
 
