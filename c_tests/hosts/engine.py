@@ -61,9 +61,31 @@ def ncnn(a, home):
             "modes": ["pool"]}
 
 
+def ggml(a, home):
+    return {"source": "run.cpp", "include": [os.path.join(home, "libggml/include")], "lib": os.path.join(home, "libggml/lib64"),
+            "link": ["-lggml-cpu", "-lggml-base"]}
+
+
+def executorch(a, home):
+    root = os.path.join(home, "executorch")
+
+    def programs(program):
+        make = [sys.executable, os.path.join(HERE, "executorch", "make_program.py"), "--flatc",
+                os.path.join(root, "data/bin/flatc"), "--schema", os.path.join(root, "schema/program.fbs"), "--planner",
+                f"{program} plan", "--out", home]
+        return subprocess.run(make).returncode == 0
+
+    return {"source": "run.cpp", "include": [os.path.join(root, "include"), os.path.join(root, "include/executorch/runtime/core/portable_type/c10")],
+            "lib": os.path.join(root, "lib"), "flags": ["-DC10_USING_CUSTOM_GENERATED_MACROS", "-Wno-deprecated-declarations"],
+            "link": ["-Wl,--no-as-needed", "-lexecutorch", "-lexecutorch_kernels_optimized", "-Wl,--as-needed"],
+            "prepare": programs, "runs": [[os.path.join(home, "apart.pte"), os.path.join(home, "planned.pte")]]}
+
+
 ENGINES = {
+    "executorch": (executorch, lambda home: wheel(home, "executorch==1.5.1")),
     "xnnpack": (xnnpack, lambda home: debian(home, "libxnnpack-dev", "libxnnpack0", "libpthreadpool-dev", "libpthreadpool0",
                                               "libcpuinfo0")),
+    "ggml": (ggml, lambda home: wheel(home, "libggml-python==0.20.2.post1")),
     "ncnn": (ncnn, lambda home: wheel(home, "sherpa-ncnn-core==2.1.15")),
 }
 
@@ -99,6 +121,9 @@ def main():
     build += ["-Wl,--gc-sections", "-lpthread", "-ldl", "-lm"]
     if subprocess.run(build).returncode:
         print(f"{source} does not compile against the package")
+        return 1
+    if "prepare" in what and not what["prepare"](program):
+        print("the engine's input cannot be made")
         return 1
     wrong = []
     for arguments in what.get("runs", [[]]):

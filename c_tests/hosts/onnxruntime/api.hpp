@@ -41,6 +41,7 @@ enum class Entry : int {
     CreateSession = 7,
     Run = 9,
     CreateSessionOptions = 10,
+    SetOptimizedModelPath = 11,
     DisableMemPattern = 17,
     DisableCpuMemArena = 19,
     SetIntraOpNumThreads = 24,

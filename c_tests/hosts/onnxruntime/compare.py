@@ -29,6 +29,8 @@ CASES = [
     ("detector 640x640", DETECTOR, shapes("1,3,640,640") + ["--runs", "6"]),
     ("detector 960x960", DETECTOR, shapes("1,3,960,960") + ["--runs", "4"]),
     ("detector, six shapes in turn", DETECTOR, shapes(*SIX) + ["--runs", "3"]),
+    ("detector 640x640, optimized copy", DETECTOR, shapes("1,3,640,640") + ["--runs", "6", "--optimized"]),
+    ("detector 960x960, optimized copy", DETECTOR, shapes("1,3,960,960") + ["--runs", "4", "--optimized"]),
     ("detector, outputs kept beyond the frame", DETECTOR, shapes("1,3,480,480") + ["--runs", "4", "--keep-outputs"]),
     ("detector, 2 threads in a run", DETECTOR, shapes("1,3,480,480") + ["--runs", "4", "--threads", "2"]),
     ("detector, 4 runs at once", DETECTOR, shapes("1,3,480,480") + ["--runs", "4", "--together", "4"]),

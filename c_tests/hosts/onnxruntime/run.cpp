@@ -1,17 +1,19 @@
 /*
  * Runs any ONNX model in ONNX Runtime with its own memory settings and on arenite, and prints what each needs.
  *
- *   run --library libonnxruntime.so MODEL [--dims 1,3,640,640]... [--runs 6] [--threads 1] [--together 1] [--keep-outputs] [--settle]
+ *   run --library libonnxruntime.so MODEL [--dims 1,3,640,640]... [--runs 6] [--threads 1] [--together 1] [--keep-outputs] [--settle] [--optimized]
  *       [--mode default|nopattern|noarena|plain|arenite|pool]
  *
  * Without --mode each setting runs in a process of its own, outputs are compared byte for byte, and a table is printed.
  * --dims is the first input's shape; several take turns. Other inputs have their declared shape, unknown dimensions 1.
  * --settle lets the engine alone give back what loading left in the C library's heap, as arenite does.
+ * --optimized: all settings load a copy of the model that ONNX Runtime has optimized and written before. Its loader does less
+ * then, and its order of execution is another one, which for some models needs less memory.
  * --together makes so many threads call Run at once. --keep-outputs releases outputs only after the frame has ended.
  * Exit status: 0 all outputs equal, 1 not, 77 no library.
  */
 #include "../resident.hpp"
-#include "api.hpp"
+#include "model.hpp"
 
 #include <arenite/onnxruntime.hpp>
 
@@ -24,8 +26,9 @@
 #include <unistd.h>
 #include <vector>
 
+using ort::Dims;
 using ort::Entry;
-using Dims = std::vector<std::int64_t>;
+using ort::Model;
 
 namespace {
 
@@ -33,75 +36,8 @@ struct Settings {
     std::string library, model, mode, outputs;
     std::vector<Dims> dims;
     int runs = 6, threads = 1, together = 1;
-    bool keep_outputs = false, settle = false;
+    bool keep_outputs = false, settle = false, optimized = false;
 };
-
-struct Model {
-    ort::Session *session = nullptr;
-    std::vector<const char *> input_names, output_names;
-    std::vector<Dims> declared;
-    std::vector<int> types;
-};
-
-Model describe(const ort::Api &api, ort::Session *session) {
-    Model model;
-    model.session = session;
-    ort::Allocator *usual = nullptr;
-    std::size_t inputs = 0, outputs = 0;
-    api.call(Entry::DefaultAllocator, &usual);
-    api.call(Entry::InputCount, session, &inputs);
-    api.call(Entry::OutputCount, session, &outputs);
-    for (std::size_t i = 0; i < inputs; i++) {
-        char *name = nullptr;
-        ort::TypeInfo *info = nullptr;
-        const ort::ShapeInfo *shape = nullptr;
-        int type = 0;
-        std::size_t rank = 0;
-        api.call(Entry::InputName, session, i, usual, &name);
-        api.call(Entry::InputTypeInfo, session, i, &info);
-        api.call(Entry::CastTypeInfo, info, &shape);
-        api.call(Entry::ElementType, shape, &type);
-        api.call(Entry::DimensionsCount, shape, &rank);
-        Dims dims(rank);
-        api.call(Entry::Dimensions, shape, dims.data(), rank);
-        for (std::int64_t &d : dims) {
-            d = d < 0 ? 1 : d;
-        }
-        api.release(Entry::ReleaseTypeInfo, info);
-        if (ort::element_bytes(type) == 0) {
-            std::fprintf(stderr, "input %s: element type %d is not supported\n", name, type);
-            std::exit(2);
-        }
-        model.input_names.push_back(name);
-        model.declared.push_back(dims);
-        model.types.push_back(type);
-    }
-    for (std::size_t i = 0; i < outputs; i++) {
-        char *name = nullptr;
-        api.call(Entry::OutputName, session, i, usual, &name);
-        model.output_names.push_back(name);
-    }
-    return model;
-}
-
-/* Made-up data: a repeating ramp; integers are 16000, which sampling rates and indices of the usual models accept. */
-std::vector<char> made_up(const Dims &dims, int type) {
-    std::size_t count = 1;
-    for (std::int64_t d : dims) {
-        count *= static_cast<std::size_t>(d);
-    }
-    std::vector<char> data(count * ort::element_bytes(type));
-    for (std::size_t i = 0; i < count; i++) {
-        if (type == 1) {
-            reinterpret_cast<float *>(data.data())[i] = float(i % 251) / 251.f;
-        } else if (type == 7 && dims.size() <= 1) {
-            reinterpret_cast<std::int64_t *>(data.data())[i] = 16000;
-        } else if (type == 6) {
-            reinterpret_cast<std::int32_t *>(data.data())[i] = std::int32_t(i % 251);
-        }
-    }
-    return data;
-}
 
 using OnArenite = arenite::onnxruntime::Allocator<ort::Allocator>;
 
@@ -136,7 +72,7 @@ struct Host {
         arenite::Signature signature;
         for (std::size_t i = 0; i < dims.size(); i++) {
             ort::Value *value = nullptr;
-            data.push_back(made_up(dims[i], model.types[i]));
+            data.push_back(ort::made_up(dims[i], model.types[i]));
             api.call(Entry::CreateTensorWithData, cpu, static_cast<void *>(data[i].data()), data[i].size(),
                      static_cast<const std::int64_t *>(dims[i].data()), dims[i].size(), model.types[i], &value);
             inputs.push_back(value);
@@ -202,14 +138,20 @@ int run_mode(const Settings &s) {
         api.call(Entry::RegisterAllocator, env, memory->attach(cpu));
         api.call(Entry::AddSessionConfig, options, "session.use_env_allocators", "1");
     }
+    if (s.mode == "optimize") {
+        api.call(Entry::SetOptimizedModelPath, options, s.outputs.c_str());
+    }
     api.call(Entry::CreateSession, env, s.model.c_str(), options, &session);
+    if (s.mode == "optimize") {
+        return 0;
+    }
     if (ours) {
         memory->settle();
     } else if (s.settle) {
         malloc_trim(0);
     }
     const double loaded = hosts::resident_mib();
-    Model model = describe(api, session);
+    const Model model = ort::describe(api, session);
     const Host host{api, s, model, cpu, memory.get(), s.mode == "arenite"};
 
     double first_peak = 0, later_peak = 0, first_ms = 0;
@@ -253,8 +195,10 @@ int run_mode(const Settings &s) {
         later_ms.push_back((hosts::processor_ms() - before) / (s.runs * s.together));
         later_peak = hosts::peak_mib();
     }
-    std::printf("RESULT mode=%s loaded=%.1f files=%.1f first_peak=%.1f later_peak=%.1f first_ms=%.1f later_ms=%.1f\n",
-                s.mode.c_str(), loaded, hosts::file_mib(), first_peak, later_peak, first_ms, median(later_ms));
+    std::printf("RESULT mode=%s loaded=%.1f files=%.1f first_peak=%.1f later_peak=%.1f first_ms=%.1f later_ms=%.1f "
+                "least_ms=%.1f\n",
+                s.mode.c_str(), loaded, hosts::file_mib(), first_peak, later_peak, first_ms, median(later_ms),
+                later_ms.empty() ? 0 : *std::min_element(later_ms.begin(), later_ms.end()));
     if (ours) {
         arenite_frame_stats_t frames{};
         arenite_pool_stats_t pool{};
@@ -296,6 +240,36 @@ bool same(const std::string &a, const std::string &b) {
     return std::system(command.c_str()) == 0;
 }
 
+/* Runs this program with further arguments and returns what it prints; `status` as waitpid has it. */
+std::string child(const std::vector<std::string> &arguments, int *status) {
+    std::vector<char *> raw;
+    for (const std::string &argument : arguments) {
+        raw.push_back(const_cast<char *>(argument.c_str()));
+    }
+    raw.push_back(nullptr);
+    int ends[2];
+    if (pipe(ends) != 0) {
+        std::perror("pipe");
+        std::exit(1);
+    }
+    const pid_t process = fork();
+    if (process == 0) {
+        dup2(ends[1], 1);
+        close(ends[0]);
+        execv("/proc/self/exe", raw.data());
+        _exit(127);
+    }
+    close(ends[1]);
+    std::string printed;
+    char part[4096];
+    for (ssize_t got; (got = read(ends[0], part, sizeof part)) > 0;) {
+        printed.append(part, std::size_t(got));
+    }
+    close(ends[0]);
+    waitpid(process, status, 0);
+    return printed;
+}
+
 /* Every setting in a process of its own. */
 int compare(const Settings &s, char **argv, int argc) {
     char directory[] = "/tmp/arenite-ort-XXXXXX";
@@ -303,63 +277,46 @@ int compare(const Settings &s, char **argv, int argc) {
         std::perror("mkdtemp");
         return 1;
     }
+    const std::string home = directory;
+    std::vector<std::string> arguments(argv, argv + argc);
+    int status = 0, wrong = 0;
+    if (s.optimized) {
+        const std::string copy = home + "/optimized.onnx";
+        (void)child({argv[0], "--library", s.library, s.model, "--mode", "optimize", "--outputs", copy}, &status);
+        std::replace(arguments.begin(), arguments.end(), s.model, copy);
+    }
     const char *modes[] = {"default", "nopattern", "noarena", "plain", "pool", "arenite"};
     const char *meaning[] = {"arena and pattern", "arena, no pattern", "pattern, no arena", "neither",
                              "arenite, no frames", "arenite, recorded frames"};
-    std::printf("%s\n%-26s %8s %8s %11s %11s %10s %10s  outputs\n", s.model.c_str(), "MiB resident; CPU ms", "of files", "loaded",
-                "first peak", "later peak", "first run", "later run");
-    int wrong = 0;
-    for (int i = 0; i < 6; i++) {
-        const std::string outputs = std::string(directory) + "/" + modes[i];
-        std::vector<char *> arguments(argv, argv + argc);
-        char mode_flag[] = "--mode", outputs_flag[] = "--outputs";
-        arguments.insert(arguments.end(), {mode_flag, const_cast<char *>(modes[i]), outputs_flag,
-                                           const_cast<char *>(outputs.c_str()), nullptr});
-        int ends[2];
-        if (pipe(ends) != 0) {
-            return 1;
-        }
-        const pid_t child = fork();
-        if (child == 0) {
-            dup2(ends[1], 1);
-            close(ends[0]);
-            execv("/proc/self/exe", arguments.data());
-            _exit(127);
-        }
-        close(ends[1]);
-        std::FILE *report = fdopen(ends[0], "r");
-        std::string result, frames;
-        char line[1024];
-        while (std::fgets(line, sizeof line, report) != nullptr) {
-            (std::strncmp(line, "RESULT", 6) == 0 ? result : frames) += line;
-        }
-        std::fclose(report);
-        int status = 0;
-        waitpid(child, &status, 0);
-        if (WIFEXITED(status) && WEXITSTATUS(status) == 77) {
-            return 77;
-        }
-        double loaded, files, first_peak, later_peak, first_ms, later_ms;
-        char mode[32];
-        if (status != 0 || std::sscanf(result.c_str(), "RESULT mode=%31s loaded=%lf files=%lf first_peak=%lf later_peak=%lf "
-                                                       "first_ms=%lf later_ms=%lf", mode, &loaded, &files, &first_peak,
-                                       &later_peak, &first_ms, &later_ms) != 7) {
-            std::printf("%-26s failed with status %d\n%s%s", meaning[i], status, result.c_str(), frames.c_str());
+    std::printf("%s%s\n%-26s %8s %8s %11s %11s %9s %9s %9s  outputs\n", s.model.c_str(), s.optimized ? ", optimized copy" : "",
+                "MiB resident; CPU ms", "of files", "loaded", "first peak", "later peak", "first run", "median", "least");
+    for (int i = 0; i < 6 && WIFEXITED(status) && WEXITSTATUS(status) != 77; i++) {
+        std::vector<std::string> one = arguments;
+        one.insert(one.end(), {"--mode", modes[i], "--outputs", home + "/" + modes[i]});
+        const std::string printed = child(one, &status);
+        double loaded, files, first_peak, later_peak, first_ms, later_ms, least_ms;
+        if (status != 0 || std::sscanf(printed.c_str(), "RESULT mode=%*s loaded=%lf files=%lf first_peak=%lf later_peak=%lf "
+                                                        "first_ms=%lf later_ms=%lf least_ms=%lf", &loaded, &files, &first_peak,
+                                       &later_peak, &first_ms, &later_ms, &least_ms) != 7) {
+            std::printf("%-26s failed with status %d\n%s", meaning[i], status, printed.c_str());
             wrong = 1;
             continue;
         }
-        bool equal = same(outputs, std::string(directory) + "/default");
+        bool equal = same(home + "/" + modes[i], home + "/default");
         for (int t = 0; s.together > 1 && t < s.together; t++) {
             const std::string end = "." + std::to_string(t);
-            equal = equal && same(outputs + end, std::string(directory) + "/default" + end);
+            equal = equal && same(home + "/" + modes[i] + end, home + "/default" + end);
         }
-        std::printf("%-26s %8.1f %8.1f %11.1f %11.1f %10.1f %10.1f  %s\n%s", meaning[i], files, loaded, first_peak, later_peak, first_ms,
-                    later_ms, i == 0 ? "" : equal ? "equal" : "DIFFERENT", frames.c_str());
+        std::printf("%-26s %8.1f %8.1f %11.1f %11.1f %9.1f %9.1f %9.1f  %s\n%s", meaning[i], files, loaded, first_peak, later_peak,
+                    first_ms, later_ms, least_ms, i == 0 ? "" : equal ? "equal" : "DIFFERENT",
+                    printed.c_str() + printed.find('\n') + 1);
         std::fflush(stdout);
         wrong |= !equal;
     }
-    const std::string clean = std::string("rm -r '") + directory + "'";
-    return std::system(clean.c_str()) == 0 ? wrong : 1;
+    if (std::system(("rm -r '" + home + "'").c_str()) != 0) {
+        wrong = 1;
+    }
+    return WIFEXITED(status) && WEXITSTATUS(status) == 77 ? 77 : wrong;
 }
 
 } // namespace
@@ -371,6 +328,8 @@ int main(int argc, char **argv) {
         const char *value = i + 1 < argc ? argv[i + 1] : "";
         if (a == "--settle") {
             s.settle = true;
+        } else if (a == "--optimized") {
+            s.optimized = true;
         } else if (a == "--keep-outputs") {
             s.keep_outputs = true;
         } else if (a.rfind("--", 0) != 0) {
@@ -400,7 +359,7 @@ int main(int argc, char **argv) {
     }
     if (s.library.empty() || s.model.empty()) {
         std::fprintf(stderr, "usage: %s --library libonnxruntime.so MODEL [--dims 1,3,640,640]... [--runs N] [--threads N]\n"
-                             "       [--together N] [--keep-outputs] [--settle] [--mode default|nopattern|noarena|plain|pool|arenite]\n",
+                             "       [--together N] [--keep-outputs] [--settle] [--optimized] [--mode default|nopattern|noarena|plain|pool|arenite]\n",
                      argv[0]);
         return 2;
     }
