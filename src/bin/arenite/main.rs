@@ -5,6 +5,7 @@ mod ask;
 mod check;
 mod check_out;
 mod csv_out;
+mod export;
 mod input;
 mod json;
 mod optimize;
@@ -43,6 +44,7 @@ enum Command {
     Plan(plan::Args),
     Check(check::Args),
     Optimize(optimize::Args),
+    Export(export::Args),
 }
 
 fn main() -> ExitCode {
@@ -51,6 +53,7 @@ fn main() -> ExitCode {
         Command::Plan(args) => plan::run(&args),
         Command::Check(args) => check::run(&args),
         Command::Optimize(args) => optimize::run(&args),
+        Command::Export(args) => export::run(&args),
     };
     match done {
         Ok(code) => code,

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::io::{self, Write};
 
 use arenite::graph::order::{Held, Outcome, State, Verdict, Why};
-use arenite::model::Model;
+use arenite::model::{Model, OfflinePlan as Offline};
 use arenite::units::Bytes;
 use arenite::view::grouped;
 use serde_json::{json, Value};
@@ -20,8 +20,10 @@ pub enum OfflinePlan {
     None,
     /// The order is the same, so it still holds.
     Kept,
-    /// New offsets.
+    /// New offsets for the tensors that had some.
     Rebuilt(Vec<Option<Bytes>>),
+    /// Asked for: offsets for all; `greedy_bytes` are those before.
+    Added(Offline),
     /// All tensors are left to the runtime.
     Dropped,
 }
@@ -32,6 +34,7 @@ impl OfflinePlan {
             OfflinePlan::None => "none",
             OfflinePlan::Kept => "kept",
             OfflinePlan::Rebuilt(_) => "rebuilt",
+            OfflinePlan::Added(_) => "added",
             OfflinePlan::Dropped => "dropped",
         }
     }
@@ -53,6 +56,11 @@ pub struct Summary<'a> {
 }
 
 impl Summary<'_> {
+    /// Whether there is a file to show for it.
+    fn written(&self) -> bool {
+        self.found.changed || matches!(self.offline, OfflinePlan::Added(_))
+    }
+
     /// Nodes that are not where they were.
     fn moved(&self) -> usize {
         let orders = self.found.orders.iter();
@@ -128,7 +136,11 @@ fn object(done: &Summary<'_>) -> Value {
         "scratch_bytes": Value::Null,
         "held_count": done.found.held.len(),
         "held": held,
-        "output": if done.found.changed { json!(done.output) } else { Value::Null },
+        "tflm_offline": match &done.offline {
+            OfflinePlan::Added(p) => json!({"before": p.greedy_bytes, "after": p.arena_bytes}),
+            _ => Value::Null,
+        },
+        "output": if done.written() { json!(done.output) } else { Value::Null },
     })
 }
 
@@ -188,10 +200,14 @@ fn text(w: &mut dyn Write, done: &Summary<'_>) -> io::Result<()> {
     }
     match &done.offline {
         OfflinePlan::None => {}
+        OfflinePlan::Added(p) => {
+            let (before, after) = (grouped(p.greedy_bytes), grouped(p.arena_bytes));
+            writeln!(w, "{:36} {before:>14} {after:>14}", "TFLite Micro with an offline plan")?;
+        }
         plan => writeln!(w, "offline plan in the file: {}", plan.name())?,
     }
     writeln!(w, "kernel scratch is not in the file and not counted")?;
-    if done.found.changed {
+    if done.written() {
         writeln!(w, "moved {} operators, wrote {}", done.moved(), done.output)
     } else {
         writeln!(w, "nothing written: {}", done.why())
