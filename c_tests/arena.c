@@ -90,7 +90,7 @@ static void create_refuses(void) {
     o.flags = 1;
     CHECK_STATUS(arenite_arena_create(plan, &o, &arena, &f), ARENITE_ERR_ARGUMENT);
     INIT(o);
-    o.main.kind = 3;
+    o.main.kind = 9;
     CHECK_STATUS(arenite_arena_create(plan, &o, &arena, &f), ARENITE_ERR_ARGUMENT);
     CHECK_EQ(f.needed, 3);
     INIT(o);

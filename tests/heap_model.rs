@@ -96,7 +96,7 @@ fn run(seed: u64, base: u64, bytes: u64, nodes: usize, ops: u64, limit: Option<u
             0..=6 if !full => {
                 let (bytes, align) = (size(&mut r), 1 << r.below(17));
                 let extra = if r.below(8) == 0 { r.below(2000) } else { 0 };
-                let side = [Side::Auto, Side::Low, Side::High][r.below(3) as usize];
+                let side = [Side::Auto, Side::Low, Side::High, Side::Lowest][r.below(4) as usize];
                 match h.alloc_with(&Request::new(bytes, align).extra(extra).side(side)) {
                     Ok(handle) => {
                         let (held, requested) = h.size(handle).unwrap();
@@ -413,6 +413,29 @@ fn br_41_a_shrunk_tail_is_whole_granules() {
     for b in [p, wall, tail] {
         h.free(b).unwrap();
     }
+    h.check().unwrap();
+}
+
+#[test]
+fn the_lowest_place_wins_over_the_best_fit() {
+    let mut h = heap(0, 1 << 20, 256);
+    let mut blocks = Vec::new();
+    // Gaps of 4096, 1024 and 512 bytes, in that order.
+    for bytes in [4096, 1024, 512] {
+        blocks.push(h.alloc_with(&Request::new(bytes, 1).side(Side::Low)).unwrap());
+        h.alloc_with(&Request::new(128, 1).side(Side::Low)).unwrap();
+    }
+    let (first, second) = (blocks[0].offset(), blocks[1].offset());
+    for block in blocks {
+        h.free(block).unwrap();
+    }
+    let lowest =
+        |h: &mut VecHeap, bytes, align| h.alloc_with(&Request::new(bytes, align).side(Side::Lowest)).unwrap().offset();
+    assert_eq!(lowest(&mut h, 500, 1), first);
+    assert_eq!(lowest(&mut h, 3000, 1), first + 512);
+    assert_eq!(lowest(&mut h, 1000, 1), second);
+    assert_eq!(lowest(&mut h, 100, 4096), 8192);
+    assert!(lowest(&mut h, 1 << 18, 1) > second);
     h.check().unwrap();
 }
 

@@ -1,12 +1,12 @@
-//! The heap itself: carve a block out of free space, give it back, join it with its neighbours.
+//! The heap itself and its calls by handle and by offset; `carve` does the work on the records.
 
 use super::bins::{Bins, ALL_ROWS};
 use super::handle::{Fault, Handle};
-use super::node::{Node, State};
+use super::node::Node;
 use super::spare::Spares;
 use super::stats::Stats;
 use super::store::Store;
-use super::{pages, GRANULE, NIL};
+use super::{pages, GRANULE};
 use crate::units::Bytes;
 
 /// Which end of the free block a new block takes.
@@ -19,6 +19,10 @@ pub enum Side {
     Low,
     /// From above. A hint that the block lives shortly.
     High,
+    /// The lowest place where the block fits, found by walking over the blocks by address and so slow: for a sequence
+    /// that is being recorded, whose memory then stays close to what its plan will need. A heap of very many blocks is
+    /// not walked to its end; what lies further is taken as by `Low`.
+    Lowest,
 }
 
 /// What to allocate.
@@ -62,6 +66,7 @@ pub(crate) struct Shape {
     pub(crate) align: u32,
     pub(crate) slack: u32,
     pub(crate) high: bool,
+    pub(crate) lowest: bool,
 }
 
 /// A coalescing heap over the offsets of one region.
@@ -93,7 +98,7 @@ pub struct Heap<N, P, const ROWS: usize = ALL_ROWS> {
     pub(super) large: u32,
     pub(super) region: u32,
     pub(super) stats: Stats,
-    /// Bytes held by [`Heap::hold_largest`], which are nobody's and so count in no peak.
+    /// Bytes held by [`Heap::hold_largest`], which are nobody's: meanwhile the peak is kept higher by as much.
     pub(super) parked: u64,
 }
 
@@ -134,11 +139,10 @@ impl<N: Store<Node>, P: AsRef<[u32]> + AsMut<[u32]>, const ROWS: usize> Heap<N, 
         }
         let whole = &mut nodes.slice_mut()[0];
         whole.len = total;
-        whole.set_idle(State::Free);
         let mut bins = Bins::new();
         bins.insert(nodes.slice_mut(), 0);
         let bytes = u64::from(total) * GRANULE;
-        let stats = Stats { total: bytes, free_blocks: 1, ..Stats::default() };
+        let stats = Stats { total: bytes, ..Stats::default() };
         // Alignments are at most 2^31 granules, so the low 32 bits of the base decide.
         let origin = (base / GRANULE) as u32;
         let large = total / 32;
@@ -160,9 +164,14 @@ impl<N: Store<Node>, P: AsRef<[u32]> + AsMut<[u32]>, const ROWS: usize> Heap<N, 
     /// The statistics.
     pub fn stats(&self) -> Stats {
         let s = &self.stats;
+        let blocks = s.allocs - s.frees;
+        // Every node is a block's, a gap's or out of use, so the gaps need no counter of their own.
+        let linked = self.nodes.slice().len() as u64 - u64::from(self.spares.count) - u64::from(self.spares.retired);
         Stats {
             free: s.total - s.live,
-            blocks: s.allocs - s.frees,
+            blocks,
+            free_blocks: linked - blocks,
+            peak_live: s.peak_live - self.parked,
             retired_nodes: u64::from(self.spares.retired),
             ..self.stats
         }
@@ -288,7 +297,9 @@ impl<N: Store<Node>, P: AsRef<[u32]> + AsMut<[u32]>, const ROWS: usize> Heap<N, 
 
     #[inline]
     pub(super) fn count_steps(&mut self, steps: u32) {
-        self.stats.max_steps = self.stats.max_steps.max(steps);
+        if steps > self.stats.max_steps {
+            self.stats.max_steps = steps;
+        }
     }
 
     #[cold]
@@ -307,203 +318,18 @@ impl<N: Store<Node>, P: AsRef<[u32]> + AsMut<[u32]>, const ROWS: usize> Heap<N, 
             return Err(Fault::TooLarge);
         }
         // Neither sum wraps: both terms are far below 2^63.
-        let len = (r.bytes + r.extra).div_ceil(GRANULE).max(1);
+        let len = ((r.bytes + r.extra + (GRANULE - 1)) / GRANULE).max(1);
         let align = (r.align / GRANULE).max(1);
         if len > u64::from(self.total) || align > 1 << 31 {
             return Err(Fault::TooLarge);
         }
         let high = match r.side {
             Side::Auto => (len as u32) < self.large,
-            Side::Low => false,
+            Side::Low | Side::Lowest => false,
             Side::High => true,
         };
-        Ok(Shape { len: len as u32, align: align as u32, slack: (len * GRANULE - r.bytes) as u32, high })
-    }
-
-    /// Takes `shape` out of the free node `block`, which has room for it.
-    #[inline]
-    fn carve(&mut self, block: u32, shape: &Shape) -> Result<Handle, Fault> {
-        let Node { start, len, generation, .. } = self.nodes.slice()[block as usize];
-        let Some(at) = self.place(start, len, shape) else { return Err(Fault::NoSpace) };
-        let lead = at - start;
-        let tail = len - lead - shape.len;
-        let worn = generation >= self.spares.limit;
-        let needed = match (lead > 0, tail > 0) {
-            (false, false) => usize::from(worn),
-            (true, true) => 2,
-            _ => 1,
-        };
-        if self.spares.available(&self.nodes) < needed {
-            return Err(Fault::NoNode);
-        }
-        let used = match (lead > 0, tail > 0) {
-            (false, false) => {
-                self.bins.remove(self.nodes.slice_mut(), block);
-                self.stats.free_blocks -= 1;
-                if worn {
-                    self.replace(block)
-                } else {
-                    block
-                }
-            }
-            (false, true) => {
-                // The free node keeps the rest: the used block's node then comes from the queue, which spreads the wear.
-                self.resize_free(block, start + shape.len, tail);
-                self.insert_before(block)
-            }
-            (true, false) => {
-                self.resize_free(block, start, lead);
-                self.insert_after(block)
-            }
-            (true, true) => {
-                self.resize_free(block, start, lead);
-                let used = self.insert_after(block);
-                let rest = self.insert_after(used);
-                self.make_free(rest, at + shape.len, tail);
-                used
-            }
-        };
-        let nodes = self.nodes.slice_mut();
-        let node = &mut nodes[used as usize];
-        node.start = at;
-        node.len = shape.len;
-        node.set_used(shape.slack, shape.align.trailing_zeros());
-        let handle = Handle { region: self.region, granule: at, node: used, generation: node.generation };
-        pages::insert(self.pages.as_mut(), nodes, used);
-        let bytes = u64::from(shape.len) * GRANULE;
-        self.stats.allocs += 1;
-        self.account(bytes as i64, bytes as i64 - i64::from(shape.slack));
-        Ok(handle)
-    }
-
-    /// Frees the used node `index` and joins it with its free neighbours. Returns the bytes that had been asked for.
-    #[inline]
-    pub(super) fn release(&mut self, index: u32) -> Bytes {
-        let nodes = self.nodes.slice_mut();
-        pages::remove(self.pages.as_mut(), nodes, index);
-        let node = &mut nodes[index as usize];
-        let (bytes, requested) = (node.bytes(), node.requested());
-        node.generation += 1;
-        let (prev, next) = (node.prev, node.next);
-        if let Some(n) = nodes.get(next as usize).filter(|n| n.is_free()) {
-            let (gained, after) = (n.len, n.next);
-            self.bins.remove(nodes, next);
-            self.spares.give(nodes, next);
-            self.stats.free_blocks -= 1;
-            let node = &mut nodes[index as usize];
-            node.len += gained;
-            node.next = after;
-            if let Some(after) = nodes.get_mut(after as usize) {
-                after.prev = index;
-            }
-        }
-        if nodes.get(prev as usize).is_some_and(Node::is_free) {
-            let Node { len, next, .. } = nodes[index as usize];
-            self.spares.give(nodes, index);
-            if let Some(next) = nodes.get_mut(next as usize) {
-                next.prev = prev;
-            }
-            let before = &mut nodes[prev as usize];
-            before.next = next;
-            let (start, len) = (before.start, before.len + len);
-            self.resize_free(prev, start, len);
-        } else {
-            nodes[index as usize].set_idle(State::Free);
-            self.bins.insert(nodes, index);
-            self.stats.free_blocks += 1;
-        }
-        self.stats.frees += 1;
-        self.account(-(bytes as i64), -(requested as i64));
-        requested
-    }
-
-    /// Adds to the live and requested bytes; sizes are below 2^40, so the sums fit.
-    #[inline]
-    pub(super) fn account(&mut self, live: i64, requested: i64) {
-        let s = &mut self.stats;
-        s.live = s.live.wrapping_add_signed(live);
-        s.requested = s.requested.wrapping_add_signed(requested);
-        s.peak_live = s.peak_live.max(s.live - self.parked);
-        s.peak_requested = s.peak_requested.max(s.requested);
-    }
-
-    /// Gives a free node another extent. It stays where it is in the bin's list if the bin is the same.
-    #[inline]
-    pub(super) fn resize_free(&mut self, index: u32, start: u32, len: u32) {
-        let nodes = self.nodes.slice_mut();
-        let node = &mut nodes[index as usize];
-        node.start = start;
-        if super::bins::bin_of(node.len) == super::bins::bin_of(len) {
-            node.len = len;
-        } else {
-            self.bins.remove(nodes, index);
-            nodes[index as usize].len = len;
-            self.bins.insert(nodes, index);
-        }
-    }
-
-    /// Makes a fresh node a free block.
-    pub(super) fn make_free(&mut self, index: u32, start: u32, len: u32) {
-        let nodes = self.nodes.slice_mut();
-        let node = &mut nodes[index as usize];
-        node.start = start;
-        node.len = len;
-        node.set_idle(State::Free);
-        self.bins.insert(nodes, index);
-        self.stats.free_blocks += 1;
-    }
-
-    /// A fresh node linked after `index` by address. The caller has made sure that there is one.
-    #[inline]
-    pub(super) fn insert_after(&mut self, index: u32) -> u32 {
-        let fresh = self.spares.take(&mut self.nodes).unwrap_or(NIL);
-        let nodes = self.nodes.slice_mut();
-        let next = nodes[index as usize].next;
-        nodes[index as usize].next = fresh;
-        let node = &mut nodes[fresh as usize];
-        (node.prev, node.next) = (index, next);
-        if let Some(next) = nodes.get_mut(next as usize) {
-            next.prev = fresh;
-        }
-        fresh
-    }
-
-    /// A fresh node linked before `index` by address. The caller has made sure that there is one.
-    #[inline]
-    fn insert_before(&mut self, index: u32) -> u32 {
-        let fresh = self.spares.take(&mut self.nodes).unwrap_or(NIL);
-        let nodes = self.nodes.slice_mut();
-        let prev = nodes[index as usize].prev;
-        nodes[index as usize].prev = fresh;
-        let node = &mut nodes[fresh as usize];
-        (node.prev, node.next) = (prev, index);
-        match nodes.get_mut(prev as usize) {
-            Some(prev) => prev.next = fresh,
-            None => self.first = fresh,
-        }
-        fresh
-    }
-
-    /// Retires a worn node and returns a fresh one in its place.
-    #[cold]
-    fn replace(&mut self, worn: u32) -> u32 {
-        let fresh = self.insert_after(worn);
-        self.unlink(worn);
-        self.spares.give(self.nodes.slice_mut(), worn);
-        fresh
-    }
-
-    /// Takes a node out of the chain by address.
-    pub(super) fn unlink(&mut self, index: u32) {
-        let nodes = self.nodes.slice_mut();
-        let Node { prev, next, .. } = nodes[index as usize];
-        match nodes.get_mut(prev as usize) {
-            Some(prev) => prev.next = next,
-            None => self.first = next,
-        }
-        if let Some(next) = nodes.get_mut(next as usize) {
-            next.prev = prev;
-        }
+        let lowest = r.side == Side::Lowest;
+        Ok(Shape { len: len as u32, align: align as u32, slack: (len * GRANULE - r.bytes) as u32, high, lowest })
     }
 }
 

@@ -139,7 +139,12 @@ impl<N: Store<Node>, P: AsRef<[u32]> + AsMut<[u32]>, const ROWS: usize> Heap<N, 
             }
             while let Some(node) = nodes.get(index as usize) {
                 listed += 1;
-                if !node.is_free() || bin_of(node.len) != bin || node.a != before || listed > free_blocks {
+                if !node.is_free()
+                    || bin_of(node.len) != bin
+                    || node.bin() != bin
+                    || node.a != before
+                    || listed > free_blocks
+                {
                     return Err(Error::internal("a bin's list is wrong").needed(u64::from(index)));
                 }
                 (before, index) = (index, node.b);
@@ -174,17 +179,19 @@ impl<N: Store<Node>, P: AsRef<[u32]> + AsMut<[u32]>, const ROWS: usize> Heap<N, 
 
     fn check_spares(&self, linked: u64) -> Result<(), Error> {
         let nodes = self.nodes.slice();
-        let (mut index, mut last, mut queued) = (self.spares.first, NIL, 0);
-        while let Some(node) = nodes.get(index as usize) {
-            queued += 1;
-            if node.state() != State::Spare || queued > self.spares.count {
+        let (mut index, mut last) = (self.spares.first, self.spares.last);
+        for _ in 0..self.spares.count {
+            let Some(node) = nodes.get(index as usize).filter(|n| n.state() == State::Spare) else {
                 return Err(Error::internal("the queue of spare nodes is wrong").needed(u64::from(index)));
-            }
+            };
             (last, index) = (index, node.b);
         }
+        let queued = nodes.iter().filter(|n| n.state() == State::Spare).count() as u64;
         let retired = nodes.iter().filter(|n| n.state() == State::Retired).count() as u64;
-        let all = linked + u64::from(queued) + retired == nodes.len() as u64;
-        let same = last == self.spares.last && queued == self.spares.count && retired == u64::from(self.spares.retired);
+        let all = linked + queued + retired == nodes.len() as u64;
+        let same = last == self.spares.last
+            && queued == u64::from(self.spares.count)
+            && retired == u64::from(self.spares.retired);
         match all && same {
             true => Ok(()),
             false => Err(Error::internal("a node is in no list")),

