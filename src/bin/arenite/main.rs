@@ -19,6 +19,7 @@ mod regions;
 mod reorder;
 mod replay;
 mod replay_time;
+mod verify;
 mod view;
 
 use std::process::ExitCode;

@@ -10,6 +10,7 @@ use arenite::view::grouped;
 use serde_json::{json, Value};
 
 use super::output::to_stdout;
+use super::verify::Verified;
 
 /// Pairs of held nodes listed in the JSON object.
 const LISTED: usize = 200;
@@ -46,7 +47,11 @@ pub struct Summary<'a> {
     pub found: &'a Outcome,
     /// Whether TFLite Micro was asked.
     pub micro: bool,
-    /// Whether runs of custom operators had to be held together.
+    /// Kernel scratch that was counted, where any is known.
+    pub scratch: Option<Bytes>,
+    /// What real runtimes said.
+    pub verified: Option<Verified>,
+    /// Whether an order would have given delegates more parts, and operators had to be held together.
     pub partitions: bool,
     pub offline: OfflinePlan,
     pub alignment: Bytes,
@@ -133,7 +138,8 @@ fn object(done: &Summary<'_>) -> Value {
         "moved": done.moved(),
         "tflite": host(1),
         "tflm": if done.micro { host(2) } else { None },
-        "scratch_bytes": Value::Null,
+        "scratch_bytes": done.scratch,
+        "verified": done.verified.as_ref().map(|v| v.json.clone()),
         "held_count": done.found.held.len(),
         "held": held,
         "tflm_offline": match &done.offline {
@@ -196,7 +202,7 @@ fn text(w: &mut dyn Write, done: &Summary<'_>) -> io::Result<()> {
         }
     }
     if done.partitions {
-        writeln!(w, "runs of custom operators were kept together, so that delegates get no more partitions")?;
+        writeln!(w, "operators were kept together, so that delegates get no more partitions")?;
     }
     match &done.offline {
         OfflinePlan::None => {}
@@ -206,7 +212,17 @@ fn text(w: &mut dyn Write, done: &Summary<'_>) -> io::Result<()> {
         }
         plan => writeln!(w, "offline plan in the file: {}", plan.name())?,
     }
-    writeln!(w, "kernel scratch is not in the file and not counted")?;
+    match done.scratch {
+        Some(bytes) => writeln!(w, "kernel scratch counted: {} bytes in all", grouped(bytes))?,
+        None => writeln!(w, "kernel scratch is unknown (it is not in the file; --profile has it) and not counted")?,
+    }
+    for run in done.verified.iter().flat_map(|v| &v.runs) {
+        write!(w, "{}: outputs identical", run.name)?;
+        if let Some((before, after)) = run.arena {
+            write!(w, ", arena {} before, {} after", grouped(before), grouped(after))?;
+        }
+        writeln!(w)?;
+    }
     if done.written() {
         writeln!(w, "moved {} operators, wrote {}", done.moved(), done.output)
     } else {
