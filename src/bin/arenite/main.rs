@@ -7,6 +7,7 @@ mod check;
 mod check_out;
 mod csv_out;
 mod diff;
+mod export;
 mod input;
 mod optimize;
 mod optimize_out;
@@ -18,6 +19,7 @@ mod regions;
 mod reorder;
 mod replay;
 mod replay_time;
+mod verify;
 mod view;
 
 use std::process::ExitCode;
@@ -54,6 +56,7 @@ enum Command {
     Advise(advise::Args),
     Check(check::Args),
     Optimize(optimize::Args),
+    Export(export::Args),
     Replay(replay::Args),
 }
 
@@ -66,6 +69,7 @@ fn main() -> ExitCode {
         Command::Advise(args) => advise::run(&args),
         Command::Check(args) => check::run(&args),
         Command::Optimize(args) => optimize::run(&args),
+        Command::Export(args) => export::run(&args),
         Command::Replay(args) => replay::run(&args),
     };
     match done {
