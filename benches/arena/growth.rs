@@ -40,7 +40,7 @@ pub fn print() {
                 took += start.elapsed();
                 touch(a.resolve(&g, n as usize).unwrap());
             }
-            (took, a.usage().0, a.allocation_info().0)
+            (took, a.stats().high_water, a.stats().committed_bytes)
         };
         let runs: Vec<_> = (0..5).map(|_| grow()).collect();
         let best = runs.iter().min().unwrap();
