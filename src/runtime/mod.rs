@@ -7,6 +7,7 @@ mod frame;
 mod frame_table;
 pub mod incremental;
 mod incremental_guard;
+mod incremental_report;
 pub mod instances;
 mod lease;
 pub mod mapping;
@@ -33,6 +34,7 @@ mod supply;
 mod zone;
 
 pub use frame::{Frame, FrameStats};
+pub use incremental_report::IncrementalStats;
 pub use lease::{Lease, LeaseStats, Leases};
 pub use pool::Pool;
 pub use pool_adapters::GlobalPool;
