@@ -10,6 +10,8 @@
 #[cfg(feature = "alloc")]
 extern crate alloc;
 
+#[cfg(feature = "model")]
+pub mod advise;
 pub mod error;
 #[cfg(any(feature = "capi", feature = "bare"))]
 pub mod ffi;

@@ -17,6 +17,10 @@ pub trait Names {
     fn tensor(&self, subgraph: usize, tensor: usize) -> &str;
     /// The operator of a node.
     fn op(&self, subgraph: usize, node: usize) -> &str;
+    /// The shape of a tensor for people, `1x224x224x3`, and its element type; empty where unknown.
+    fn shape(&self, _subgraph: usize, _tensor: usize) -> (String, &'static str) {
+        (String::new(), "")
+    }
 }
 
 /// What a row is.
@@ -75,8 +79,14 @@ pub struct Row {
     pub name: String,
     /// What it is.
     pub kind: Kind,
+    /// Its shape, `1x224x224x3`; empty where unknown, and for a scalar.
+    pub shape: String,
+    /// Its element type; empty where unknown.
+    pub dtype: &'static str,
     /// Raw bytes; `None` while unknown.
     pub size: Option<Bytes>,
+    /// The alignment of its bytes in the arena.
+    pub align: Align,
     /// Its offset in the arena; `None` where it gets no bytes there.
     pub offset: Option<Bytes>,
     /// Its offset in the persistent arena.
@@ -141,6 +151,8 @@ pub struct Facts {
 pub struct Report {
     /// What was planned.
     pub title: String,
+    /// The entry subgraph; `None` of a bare problem.
+    pub entry: Option<u32>,
     /// The figures.
     pub facts: Facts,
     /// All rows: those of every subgraph that runs, planned or not.
@@ -176,12 +188,16 @@ impl Report {
                 if let Some(b) = buffer {
                     row_of[b as usize] = rows.len();
                 }
+                let (shape, dtype) = names.shape(g, t);
                 let spans = if own.home == Home::Elsewhere { &[][..] } else { &lowered.lives.spans[g][t] };
                 rows.push(Row {
                     subgraph: Some(g as u32),
                     id: t.to_string(),
                     name: names.tensor(g, t).to_string(),
                     kind: Kind::Tensor(own.role, tensor.allocation),
+                    shape,
+                    dtype,
+                    align: buffer.map_or(Align::ONE, |b| lowered.problem.buffers()[b as usize].spec.align),
                     size: tensor.bytes,
                     offset: lowered.offset(plan, g, t),
                     persistent_offset: persistent.offsets.get(g).and_then(|p| p[t]),
@@ -204,7 +220,7 @@ impl Report {
         });
         let steps = steps.collect();
         let mut report = Report::new(title, rows, &lowered.problem, plan, &row_of, &|s| (s.into(), s.into()))?;
-        (report.ops, report.steps) = (ops, steps);
+        (report.ops, report.steps, report.entry) = (ops, steps, Some(entry as u32));
         Ok(report)
     }
 
@@ -224,6 +240,9 @@ impl Report {
                 id,
                 name,
                 kind: Kind::Buffer,
+                shape: String::new(),
+                dtype: "",
+                align: spec.align,
                 size: Some(spec.size),
                 offset: (spec.size > 0).then(|| plan.offsets[i]),
                 persistent_offset: None,
@@ -269,6 +288,7 @@ impl Report {
         };
         Ok(Report {
             title,
+            entry: None,
             facts,
             rows,
             peak: (time(step).0, bytes),
@@ -283,6 +303,26 @@ impl Report {
     pub fn op(&self, time: u64) -> Option<&str> {
         let (_, op) = self.steps.get(usize::try_from(time).ok()?)?;
         self.ops.get(*op as usize).map(String::as_str)
+    }
+
+    /// The subgraph and node at a time; `None` in a bare problem.
+    pub fn at(&self, time: u64) -> Option<At> {
+        self.steps.get(usize::try_from(time).ok()?).map(|s| s.0)
+    }
+
+    /// The names of all operators, and per step the index of its own; both empty in a bare problem.
+    pub fn operators(&self) -> (&[String], impl Iterator<Item = (At, u32)> + '_) {
+        (&self.ops, self.steps.iter().copied())
+    }
+
+    /// Bytes alive at a time.
+    pub fn live_at(&self, time: u64) -> Bytes {
+        let after = self.live.partition_point(|l| l.0 <= time);
+        if after == 0 {
+            0
+        } else {
+            self.live[after - 1].1
+        }
     }
 
     /// A time with its operator and, inside a called subgraph, where that is: `7 ADD`, `9 MUL in subgraph 2`.

@@ -2,6 +2,7 @@
 
 use std::io::{self, Write};
 
+use super::cost::cost;
 use super::format::{cut, grouped, human};
 use super::map::{letters, map};
 use super::report::{Kind, Report, Row};
@@ -71,12 +72,19 @@ impl Overview<'_> {
         self.entries.iter().filter(largest).any(|r| r.facts.optimal) || arena <= self.lower_bound()
     }
 
+    /// The alignment up to which [`Overview::optimal`] is proven: that of the entry whose proof it is.
+    pub fn proof_align(&self) -> Bytes {
+        let proven = self.entries.iter().filter(|r| r.facts.arena_bytes == self.arena_bytes() && r.facts.optimal);
+        proven.map(|r| r.facts.align.bytes()).min().unwrap_or(1)
+    }
+
     /// Whether a graph was planned, not a bare problem.
-    fn is_model(&self) -> bool {
+    pub fn is_model(&self) -> bool {
         self.entries.iter().flat_map(|r| r.rows.first()).any(|r| r.subgraph.is_some())
     }
 
-    fn sum(&self, figure: impl Fn(&Report) -> u64) -> u64 {
+    /// A figure summed over all entries.
+    pub fn sum(&self, figure: impl Fn(&Report) -> u64) -> u64 {
         self.entries.iter().map(figure).fold(0, u64::saturating_add)
     }
 }
@@ -128,7 +136,8 @@ fn head(w: &mut dyn Write, all: &Overview<'_>) -> io::Result<()> {
     let ratio = if bound == 0 { 1.0 } else { arena as f64 / bound as f64 };
     let proof = match all.optimal() {
         true if arena <= bound => "proven: no smaller arena exists".into(),
-        true => format!("proven: no smaller arena exists at alignment {}", all.alignment),
+        // What is proven is that no plan is smaller by a whole step of the alignment.
+        true => format!("proven: none smaller once rounded to {}", all.proof_align()),
         false => "a smaller arena is not ruled out".to_string(),
     };
     line(w, "lower bound", bound, format!("arena / bound {ratio:.4}; {proof}"))?;
@@ -192,6 +201,9 @@ fn entry(w: &mut dyn Write, report: &Report, named: bool, options: TextOptions) 
         row(w, report, i, letters[i])?;
     }
     writeln!(w)?;
+    if options.all {
+        operators(w, report)?;
+    }
     elsewhere(w, report, options)?;
     if report.facts.arena_bytes > 0 {
         writeln!(w, "Map (a letter per tensor as above, * the small ones):")?;
@@ -224,6 +236,32 @@ fn peak(w: &mut dyn Write, report: &Report, letters: &[u8], options: TextOptions
     }
     if report.peak_rows.len() > shown {
         writeln!(w, "    and {} more", report.peak_rows.len() - shown)?;
+    }
+    let c = cost(report);
+    if report.facts.arena_bytes > c.tensors {
+        writeln!(
+            w,
+            "  The arena there: {} B of tensors, {} of alignment padding, {} in holes, {} above the highest",
+            grouped(c.tensors),
+            grouped(c.alignment),
+            grouped(c.holes),
+            grouped(c.above)
+        )?;
+    }
+    writeln!(w)
+}
+
+/// Bytes alive per operator, as a part of the arena.
+fn operators(w: &mut dyn Write, report: &Report) -> io::Result<()> {
+    let (names, steps) = report.operators();
+    if names.is_empty() || report.facts.arena_bytes == 0 {
+        return Ok(());
+    }
+    writeln!(w, "Bytes alive per operator:")?;
+    for time in 0..steps.count() as u64 {
+        let live = report.live_at(time);
+        let share = 100.0 * live as f64 / report.facts.arena_bytes as f64;
+        writeln!(w, "  {:>15} B  {share:5.1} %  {}", grouped(live), report.moment(time))?;
     }
     writeln!(w)
 }
@@ -264,24 +302,14 @@ fn lives(report: &Report, row: &Row) -> String {
 
 /// What gets no arena bytes: by kind in one line each, with every row under `all`.
 fn elsewhere(w: &mut dyn Write, report: &Report, options: TextOptions) -> io::Result<()> {
-    let mut groups: Vec<(&str, u64, Bytes, u64)> = Vec::new();
-    for r in report.rows.iter().filter(|r| r.offset.is_none()) {
-        let key = group(r);
-        let at = groups.iter().position(|g| g.0 == key).unwrap_or_else(|| {
-            groups.push((key, 0, 0, 0));
-            groups.len() - 1
-        });
-        groups[at].1 += 1;
-        groups[at].2 = groups[at].2.saturating_add(r.size.unwrap_or(0));
-        groups[at].3 += u64::from(r.size.is_none());
-    }
+    let groups = super::json::elsewhere(report);
     if groups.is_empty() {
         return Ok(());
     }
     writeln!(w, "Without arena bytes:")?;
-    for (key, count, bytes, unknown) in groups {
-        let unknown = if unknown > 0 { format!(", {unknown} of unknown size") } else { String::new() };
-        writeln!(w, "  {count:>6} {key:<12} {:>16} B{unknown}", grouped(bytes))?;
+    for g in groups {
+        let unknown = if g.unknown > 0 { format!(", {} of unknown size", g.unknown) } else { String::new() };
+        writeln!(w, "  {:>6} {:<12} {:>16} B{unknown}  {}", g.count, g.kind, grouped(g.bytes), g.why)?;
     }
     if options.all {
         for r in report.rows.iter().filter(|r| r.offset.is_none()) {
@@ -293,7 +321,8 @@ fn elsewhere(w: &mut dyn Write, report: &Report, options: TextOptions) -> io::Re
     writeln!(w)
 }
 
-fn group(row: &Row) -> &'static str {
+/// The kind of a row without arena bytes.
+pub(super) fn group(row: &Row) -> &'static str {
     match row.kind {
         _ if row.persistent_offset.is_some() => row.kind.name(),
         Kind::Tensor(..) | Kind::Buffer if row.size == Some(0) => "empty",

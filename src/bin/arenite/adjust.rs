@@ -38,14 +38,19 @@ fn subgraph_of<'a>(model: &Model, text: &'a str) -> (Option<usize>, &'a str) {
 
 /// Adds a temporary to each node that was given scratch. Returns the sum.
 pub fn scratch(model: &mut Model, args: &Args) -> Done<Option<Bytes>> {
+    add_scratch(model, &args.scratch, args.subgraph)
+}
+
+/// The same for a list of `NODE=BYTES`.
+pub fn add_scratch(model: &mut Model, list: &[String], subgraph: Option<u32>) -> Done<Option<Bytes>> {
     let mut sum = None;
-    for given in &args.scratch {
+    for given in list {
         let refuse = |what: String| Failure::about(format!("--scratch {given}"), what);
         let form = || refuse("expected NODE=BYTES, for instance 12=4096 or 1:12=64KiB".into());
         let (node, bytes) = given.rsplit_once('=').ok_or_else(form)?;
         let bytes = super::plan::size(bytes).map_err(&refuse)?;
         let (k, node) = subgraph_of(model, node);
-        let k = k.or(args.subgraph.map(|k| k as usize)).unwrap_or(0);
+        let k = k.or(subgraph.map(|k| k as usize)).unwrap_or(0);
         let node: usize = node.parse().map_err(|_| form())?;
         let Some(graph) = model.subgraphs.get_mut(k) else { continue };
         let (count, tensor) = (graph.nodes.len(), graph.tensors.len());

@@ -12,7 +12,7 @@ use arenite::view::{grouped, Report, Row};
 use serde_json::{json, Value};
 
 use super::plan::Args;
-use super::planned::nanos;
+use super::planned::{nanos, plan_options};
 use super::progress::Watch;
 
 /// Buffers named in messages.
@@ -40,7 +40,7 @@ pub fn place(
     old: Option<&[Option<Bytes>]>,
     watch: &mut Watch,
 ) -> Result<Placed, Error> {
-    let options = Options { effort: args.effort, ..Options::of(args.strategy) };
+    let options = plan_options(args);
     let begin = Instant::now();
     watch.restart();
     let mut tick = |p: &_| watch.tick(title, p);
@@ -128,7 +128,7 @@ pub fn answer(capacity: Bytes, verdict: Verdict, report: &Report, time: &dyn Fn(
         Verdict::NoPacking => ("no_packing", None, None),
         Verdict::Unknown => ("unknown", None, None),
     };
-    let id = |r: &&Row| json!({ "subgraph": r.subgraph, "id": super::json::id(r), "name": r.name, "size": r.size });
+    let named = |r: &&Row| json!({ "subgraph": r.subgraph, "id": self::id(r), "name": r.name, "size": r.size });
     // A row that is in place stands for the row whose bytes it uses.
     let mut alive: Vec<usize> = Vec::new();
     if let Some(at) = step {
@@ -145,9 +145,9 @@ pub fn answer(capacity: Bytes, verdict: Verdict, report: &Report, time: &dyn Fn(
         "verdict": name,
         "step": step,
         "needed": needed,
-        "outside": outside.iter().map(id).collect::<Vec<_>>(),
+        "outside": outside.iter().map(named).collect::<Vec<_>>(),
         "outside_bytes": bytes(&outside),
-        "alive": alive.iter().map(id).collect::<Vec<_>>(),
+        "alive": alive.iter().map(named).collect::<Vec<_>>(),
     });
     let mut text = String::new();
     if report.facts.arena_bytes > capacity {
@@ -168,6 +168,14 @@ pub fn answer(capacity: Bytes, verdict: Verdict, report: &Report, time: &dyn Fn(
         );
     }
     Answer { json, text }
+}
+
+/// A tensor's index is a number; the ids of a CSV are whatever text it holds.
+fn id(row: &Row) -> Value {
+    match row.subgraph {
+        Some(_) => row.id.parse::<u64>().map_or_else(|_| json!(row.id), |n| json!(n)),
+        None => json!(row.id),
+    }
 }
 
 fn list(rows: &[&Row]) -> String {

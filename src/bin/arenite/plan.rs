@@ -7,14 +7,14 @@ use arenite::model::OffsetColumn;
 use arenite::planner::replan::Keep;
 use arenite::planner::Strategy;
 use arenite::units::{Align, Bytes};
-use arenite::view::{svg, text, TextOptions};
+use arenite::view::{csv, html, json, svg, trace};
 use clap::builder::PossibleValuesParser;
 use clap::builder::TypedValueParser;
 
 use super::input::{read, Input};
 use super::output::{complain, to_file, to_stdout, Done, Failure, FAILED};
 use super::planned::Planned;
-use super::{csv_out, json, regions};
+use super::regions;
 
 const AFTER: &str = "Examples:
   arenite plan                                        the built-in MobileNetV2-224
@@ -31,9 +31,9 @@ problem CSV with the columns id,lower,upper,size (lifetimes half-open) and optio
 gaps (lo-hi), name, root, and with --region regions (names of those allowed, separated by blanks) and benefit (what
 a better one is worth).";
 
-/// Plan a model's or a problem's memory: lifetimes, offsets, arena size and how good it is
-#[derive(clap::Args)]
-#[command(after_help = AFTER)]
+/// What to plan and how.
+#[derive(Clone, clap::Args)]
+#[group(skip)]
 pub struct Args {
     /// File to plan, `-` for standard input; without one the built-in MobileNetV2-224
     pub input: Option<String>,
@@ -92,12 +92,26 @@ pub struct Args {
     /// Kernel scratch of a node (index, `K:` before it for a subgraph other than the first), alive at that node only
     #[arg(long, value_name = "NODE=BYTES")]
     pub scratch: Vec<String>,
+}
+
+/// Plan a model's or a problem's memory: lifetimes, offsets, arena size and how good it is
+#[derive(clap::Args)]
+#[command(after_help = AFTER)]
+pub struct Command {
+    #[command(flatten)]
+    pub args: Args,
     /// Write the plan as CSV, `-` for standard output
     #[arg(long, value_name = "FILE")]
     pub csv: Option<String>,
     /// Write a memory map as SVG
     #[arg(long, value_name = "FILE")]
     pub svg: Option<String>,
+    /// Write a memory map to explore in a browser, one file without network
+    #[arg(long, value_name = "FILE")]
+    pub html: Option<String>,
+    /// Write the plan as a Chrome trace (JSON) for Perfetto
+    #[arg(long, value_name = "FILE")]
+    pub trace: Option<String>,
     /// List every tensor, and every entry of a model with several
     #[arg(long)]
     pub all: bool,
@@ -145,50 +159,77 @@ pub fn size(text: &str) -> Result<Bytes, String> {
     number.checked_mul(unit).ok_or("this many bytes do not fit 64 bits".into())
 }
 
-/// Runs the command.
-pub fn run(args: &Args) -> Done<ExitCode> {
-    let streams = [args.json, args.csv.as_deref() == Some("-"), args.svg.as_deref() == Some("-")];
-    if streams.iter().filter(|&&s| s).count() > 1 {
-        return Err(Failure("of --json, --csv - and --svg - only one can write to standard output".into()));
-    }
+/// Plans what `args` name.
+pub fn planned(args: &Args) -> Done<(Input, Planned)> {
     let input = read(args.input.as_deref(), OffsetColumn::Fixed, args.align)?;
     let planned = match &input {
-        Input::Model(_) if !args.region.is_empty() => {
-            return Err(Failure::about("--region", "needs a problem CSV, the input is a model"));
-        }
+        _ if !args.region.is_empty() => return Err(Failure::about("--region", "goes with `plan` only")),
         Input::Model(model) => Planned::model(args, model)?,
         Input::Problem(file) => {
             models_only(args)?;
-            if !args.region.is_empty() {
-                return regions::run(args, file);
-            }
             Planned::problem(args, file)?
         }
     };
-    if let Some(path) = &args.csv {
-        match &input {
+    Ok((input, planned))
+}
+
+/// Runs the command.
+pub fn run(command: &Command) -> Done<ExitCode> {
+    let args = &command.args;
+    let to_stream = |f: &Option<String>| f.as_deref() == Some("-");
+    let streams = [&command.csv, &command.svg, &command.html, &command.trace].map(to_stream);
+    let taken = streams.iter().filter(|&&s| s).count();
+    if taken + usize::from(command.json) > 1 {
+        let what = "of --json, --csv -, --svg -, --html - and --trace - only one can write to standard output";
+        return Err(Failure(what.into()));
+    }
+    if !args.region.is_empty() {
+        return match read(args.input.as_deref(), OffsetColumn::Fixed, args.align)? {
+            Input::Model(_) => Err(Failure::about("--region", "needs a problem CSV, the input is a model")),
             Input::Problem(file) => {
-                let offsets: Vec<_> = planned.reports.iter().flat_map(|r| &r.rows).map(|r| r.offset).collect();
-                to_file(path, |w| w.write_all(file.with_offsets(&offsets).as_bytes()))?;
+                models_only(args)?;
+                regions::run(command, &file)
             }
-            Input::Model(_) => to_file(path, |w| csv_out::model(w, &planned))?,
-        }
+        };
     }
-    if let Some(path) = &args.svg {
-        let largest = planned.overview().largest();
-        if let Some(report) = planned.reports.get(largest) {
-            to_file(path, |w| svg(w, report))?;
-        }
+    let (input, planned) = planned(args)?;
+    if let Some(path) = &command.csv {
+        csv_to(path, &input, &planned)?;
     }
-    if args.json {
-        to_stdout(|w| json::write(w, &planned))?;
-    } else if !streams.contains(&true) {
-        to_stdout(|w| {
-            text(w, &planned.overview(), TextOptions { all: args.all, width: 100 })?;
-            planned.notes.iter().try_for_each(|line| writeln!(w, "{line}"))
-        })?;
+    if let Some(path) = &command.svg {
+        svg_to(path, &planned)?;
+    }
+    if let Some(path) = &command.html {
+        to_file(path, |w| html(w, &[&planned.overview()]))?;
+    }
+    if let Some(path) = &command.trace {
+        to_file(path, |w| trace(w, &planned.reports))?;
+    }
+    if command.json {
+        to_stdout(|w| json(w, &planned.overview(), Some(planned.plan_ns), &planned.extras))?;
+    } else if taken == 0 {
+        to_stdout(|w| planned.text(w, command.all))?;
     }
     exceeded(args, &planned)
+}
+
+/// Writes the plan as a CSV: a problem's own columns, or a model's rows.
+pub fn csv_to(path: &str, input: &Input, planned: &Planned) -> Done<()> {
+    match input {
+        Input::Problem(file) => {
+            let offsets: Vec<_> = planned.reports.iter().flat_map(|r| &r.rows).map(|r| r.offset).collect();
+            to_file(path, |w| w.write_all(file.with_offsets(&offsets).as_bytes()))
+        }
+        Input::Model(_) => to_file(path, |w| csv(w, &planned.overview())),
+    }
+}
+
+/// Writes the map of the largest entry as SVG.
+pub fn svg_to(path: &str, planned: &Planned) -> Done<()> {
+    match planned.reports.get(planned.overview().largest()) {
+        Some(report) => to_file(path, |w| svg(w, report)),
+        None => Ok(()),
+    }
 }
 
 fn exceeded(args: &Args, planned: &Planned) -> Done<ExitCode> {

@@ -1,16 +1,17 @@
 //! The work of `plan`: options applied to an input, every entry lowered and placed.
 
+use std::io::{self, Write};
 use std::path::Path;
 use std::time::Instant;
 
 use arenite::error::{Error, Subject};
-use arenite::graph::liveness::Options;
+use arenite::graph::liveness::{Options, Pin};
 use arenite::graph::lower::{lower, persistent, Lowered};
 use arenite::model::{Flags, Model, ProblemFile, Solution};
-use arenite::planner::Plan;
+use arenite::planner::{Options as PlanOptions, Plan};
 use arenite::units::{round_up, Align, Bytes};
-use arenite::view::{Names, Overview, Report};
-use serde_json::Value;
+use arenite::view::{text, Names, Overview, Report, TextOptions};
+use serde_json::json;
 
 use super::adjust::{entries, pins, scratch, set_shape, with_end};
 use super::ask::{answer, place, statistics, Placed};
@@ -27,8 +28,6 @@ pub struct Planned {
     pub title: String,
     /// One report per entry.
     pub reports: Vec<Report>,
-    /// The subgraph of each report; empty for a bare problem.
-    pub entries: Vec<u32>,
     /// Nanoseconds spent placing.
     pub plan_ns: u64,
     persistent_bytes: Bytes,
@@ -39,14 +38,12 @@ pub struct Planned {
     in_place: bool,
     strategy: &'static str,
     warnings: Vec<String>,
-    /// Further keys of the JSON object.
-    pub extras: Vec<(&'static str, Value)>,
+    /// Further keys of the JSON object, their values as JSON text.
+    pub extras: Vec<(&'static str, String)>,
     /// Further lines of the text.
     pub notes: Vec<String>,
     /// Why the capacity is exceeded.
     pub exceeded: Option<String>,
-    /// With `--order`, per subgraph its nodes in the order that is planned.
-    pub order: Option<Vec<Vec<u32>>>,
 }
 
 struct ModelNames<'a>(&'a Model);
@@ -58,6 +55,12 @@ impl Names for ModelNames<'_> {
 
     fn op(&self, subgraph: usize, node: usize) -> &str {
         &self.0.subgraphs[subgraph].nodes[node].op
+    }
+
+    fn shape(&self, subgraph: usize, tensor: usize) -> (String, &'static str) {
+        let tensor = &self.0.subgraphs[subgraph].tensors[tensor];
+        let dims = tensor.shape.iter().flatten().map(i64::to_string).collect::<Vec<_>>();
+        (dims.join("x"), tensor.dtype.name())
     }
 }
 
@@ -88,7 +91,6 @@ impl Planned {
             title,
             alignment: asked.max(plan.align).bytes(),
             reports: vec![report],
-            entries: Vec::new(),
             plan_ns: placed.ns,
             persistent_bytes: 0,
             resource_bytes: 0,
@@ -100,41 +102,20 @@ impl Planned {
             extras: Vec::new(),
             notes: Vec::new(),
             exceeded: None,
-            order: None,
         };
         Ok(planned.explained(args, &[&placed], &|s| input.time(s)))
     }
 
     /// Plans a model: each entry on its own.
     pub fn model(args: &Args, model: &Model) -> Done<Planned> {
-        let mut model = model.clone();
-        let title = title(args, &model.name);
         let about = |e: Error, model: &Model| Failure::about(file(args), named(model, e));
-        for set in &args.set {
-            set_shape(&mut model, set)?;
-        }
-        let scratch = scratch(&mut model, args)?;
-        let entries = entries(&mut model, args.subgraph)?;
-        let options = Options {
-            policy: args.policy.unwrap_or_default(),
-            in_place: !args.no_in_place,
-            align: args.align.unwrap_or_default(),
-            reuse_inputs: args.reuse_inputs,
-            keep_all: args.keep_all,
-        };
-        let order = if args.order {
-            Some(super::reorder::reorder(&mut model, args, &entries, &options, &title)?)
-        } else {
-            None
-        };
-        let pins = pins(args, &model, &entries)?;
+        let Ready { model, title, scratch, entries, options, pins, order } = Ready::new(args, model)?;
         let mut watch = Watch::new(args.deadline);
         let previous = previous(args)?;
         let mut all: Vec<Placed> = Vec::new();
         let mut done: Vec<(Lowered, Plan)> = Vec::new();
         for (&entry, pins) in entries.iter().zip(&pins) {
-            let lowered = lower(&model.subgraphs, entry, &options, &with_end(&model, entry, pins, args)?)
-                .map_err(|e| about(e, &model))?;
+            let lowered = lower(&model.subgraphs, entry, &options, pins).map_err(|e| about(e, &model))?;
             let old = previous.as_ref().map(|p| old_offsets(p, &lowered, entry, entries.len() > 1));
             let placed = place(args, &title, &lowered.problem, old.as_deref(), &mut watch);
             let placed = placed.map_err(|e| about(e, &model))?;
@@ -164,7 +145,6 @@ impl Planned {
             constant_bytes: args.subgraph.map_or(model.constant_bytes, |k| model.subgraphs[k as usize].constant_bytes),
             title,
             reports,
-            entries: entries.iter().map(|&k| k as u32).collect(),
             plan_ns: all.iter().map(|p| p.ns).sum(),
             persistent_bytes,
             resource_bytes: persistent_bytes - kept.bytes,
@@ -173,10 +153,9 @@ impl Planned {
             in_place: options.in_place && !options.keep_all,
             strategy: args.strategy.name(),
             warnings,
-            extras: Vec::new(),
+            extras: order.map(|o| ("order", json!(o).to_string())).into_iter().collect(),
             notes: Vec::new(),
             exceeded: None,
-            order,
         };
         Ok(planned.explained(args, &all.iter().collect::<Vec<_>>(), &u64::from))
     }
@@ -186,19 +165,25 @@ impl Planned {
         let largest = self.overview().largest();
         let Some(of) = placed.get(largest) else { return self };
         let (keys, line) = statistics(of);
-        self.extras.extend(keys);
+        self.extras.extend(keys.into_iter().map(|(key, value)| (key, value.to_string())));
         self.notes.extend(line);
         if let (Some(capacity), Some(verdict)) = (args.capacity, of.verdict) {
             let answer = answer(capacity, verdict, &self.reports[largest], time);
-            self.extras.push(("capacity", answer.json));
+            self.extras.push(("capacity", answer.json.to_string()));
             self.exceeded = (!answer.text.is_empty()).then_some(answer.text);
         }
         if placed.iter().any(|p| p.moved.is_some()) {
             let moved: u64 = placed.iter().filter_map(|p| p.moved).sum();
-            self.extras.push(("moved", moved.into()));
+            self.extras.push(("moved", moved.to_string()));
             self.notes.push(format!("Moved: {moved} buffers have another offset than in the previous plan"));
         }
         self
+    }
+
+    /// The report as text.
+    pub fn text(&self, w: &mut dyn Write, all: bool) -> io::Result<()> {
+        text(w, &self.overview(), TextOptions { all, width: 100 })?;
+        self.notes.iter().try_for_each(|line| writeln!(w, "{line}"))
     }
 
     /// What there is to say about all entries together.
@@ -216,6 +201,57 @@ impl Planned {
             warnings: &self.warnings,
         }
     }
+}
+
+/// A model with the options applied that change it, ready to be planned.
+pub struct Ready {
+    /// The model.
+    pub model: Model,
+    /// What it is called.
+    pub title: String,
+    /// Kernel scratch added.
+    pub scratch: Option<Bytes>,
+    /// The subgraphs to plan.
+    pub entries: Vec<usize>,
+    /// Lifetime options.
+    pub options: Options,
+    /// Per entry, what is kept longer.
+    pub pins: Vec<Vec<Pin>>,
+    /// With `--order`, per subgraph its nodes in the order that is planned.
+    pub order: Option<Vec<Vec<u32>>>,
+}
+
+impl Ready {
+    /// Applies the options to a copy of `model`.
+    pub fn new(args: &Args, model: &Model) -> Done<Ready> {
+        let mut model = model.clone();
+        let title = title(args, &model.name);
+        for set in &args.set {
+            set_shape(&mut model, set)?;
+        }
+        let scratch = scratch(&mut model, args)?;
+        let entries = entries(&mut model, args.subgraph)?;
+        let options = Options {
+            policy: args.policy.unwrap_or_default(),
+            in_place: !args.no_in_place,
+            align: args.align.unwrap_or_default(),
+            reuse_inputs: args.reuse_inputs,
+            keep_all: args.keep_all,
+        };
+        let order = match args.order {
+            true => Some(super::reorder::reorder(&mut model, args, &entries, &options, &title)?),
+            false => None,
+        };
+        let given = pins(args, &model, &entries)?;
+        let ends = entries.iter().zip(&given).map(|(&entry, pins)| with_end(&model, entry, pins, args));
+        let pins = ends.collect::<Done<Vec<_>>>()?;
+        Ok(Ready { model, title, scratch, entries, options, pins, order })
+    }
+}
+
+/// How to place, as the options say.
+pub fn plan_options(args: &Args) -> PlanOptions {
+    PlanOptions { effort: args.effort, ..PlanOptions::of(args.strategy) }
 }
 
 fn title(args: &Args, otherwise: &str) -> String {

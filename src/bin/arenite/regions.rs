@@ -7,14 +7,13 @@ use std::time::Instant;
 use arenite::error::{Error, Kind, Subject};
 use arenite::model::ProblemFile;
 use arenite::planner::regions::{plan_regions, Region, RegionPlan, Wish};
-use arenite::planner::Options;
 use arenite::units::Bytes;
 use arenite::view::grouped;
 use serde_json::{json, Value};
 
 use super::output::{complain, to_file, to_stdout, Done, Failure, FAILED};
-use super::plan::{size, Args};
-use super::planned::{file, nanos};
+use super::plan::{size, Args, Command};
+use super::planned::{file, nanos, plan_options};
 use super::progress::Watch;
 
 /// A region of the command line.
@@ -35,9 +34,12 @@ pub fn region(text: &str) -> Result<Named, String> {
 }
 
 /// Runs `plan` with regions.
-pub fn run(args: &Args, input: &ProblemFile) -> Done<ExitCode> {
+pub fn run(command: &Command, input: &ProblemFile) -> Done<ExitCode> {
+    let args = &command.args;
     let refused = [
-        ("--svg", args.svg.is_some()),
+        ("--svg", command.svg.is_some()),
+        ("--html", command.html.is_some()),
+        ("--trace", command.trace.is_some()),
         ("--capacity", args.capacity.is_some()),
         ("--previous", args.previous.is_some()),
     ];
@@ -46,27 +48,27 @@ pub fn run(args: &Args, input: &ProblemFile) -> Done<ExitCode> {
     }
     let wishes = wishes(args, input)?;
     let regions: Vec<Region> = args.region.iter().map(|r| Region { capacity: r.capacity }).collect();
-    let options = Options { effort: args.effort, ..Options::of(args.strategy) };
+    let options = plan_options(args);
     let mut watch = Watch::new(args.deadline);
     let begin = Instant::now();
     let found = plan_regions(&input.problem, &regions, &wishes, &options, &mut |p| watch.tick("regions", p));
     let plan = match found {
         Ok(plan) => plan,
-        Err(e) if e.kind == Kind::Capacity => return no_room(args, input, &e),
+        Err(e) if e.kind == Kind::Capacity => return no_room(command, input, &e),
         Err(e) => return Err(Failure::about(file(args), about(args, input, &e))),
     };
     let ns = nanos(begin);
-    if let Some(path) = &args.csv {
+    if let Some(path) = &command.csv {
         let region = |i: usize| Some(args.region[plan.region[i] as usize].name.clone());
         let offsets: Vec<_> = plan.offsets.iter().map(|o| Some(o.to_string())).collect();
         let names: Vec<_> = (0..input.ids.len()).map(region).collect();
         let text = input.with_columns(&[("offset", &offsets), ("region", &names)]);
         to_file(path, |w| w.write_all(text.as_bytes()))?;
     }
-    if args.json {
+    if command.json {
         to_stdout(|w| object(w, args, input, &plan, ns))?;
-    } else if args.csv.as_deref() != Some("-") {
-        to_stdout(|w| table(w, args, input, &plan))?;
+    } else if command.csv.as_deref() != Some("-") {
+        to_stdout(|w| table(w, command, input, &plan))?;
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -106,9 +108,9 @@ fn about(args: &Args, input: &ProblemFile, e: &Error) -> String {
     format!("{e}{}{}", place(e.subject).unwrap_or_default(), place(e.other).unwrap_or_default())
 }
 
-fn no_room(args: &Args, input: &ProblemFile, e: &Error) -> Done<ExitCode> {
-    let text = about(args, input, e);
-    if args.json {
+fn no_room(command: &Command, input: &ProblemFile, e: &Error) -> Done<ExitCode> {
+    let text = about(&command.args, input, e);
+    if command.json {
         let id = match e.subject {
             Subject::Buffer(i) => input.ids.get(i as usize),
             _ => None,
@@ -175,7 +177,8 @@ fn object(w: &mut dyn Write, args: &Args, input: &ProblemFile, plan: &RegionPlan
     writeln!(w, "{value}")
 }
 
-fn table(w: &mut dyn Write, args: &Args, input: &ProblemFile, plan: &RegionPlan) -> io::Result<()> {
+fn table(w: &mut dyn Write, command: &Command, input: &ProblemFile, plan: &RegionPlan) -> io::Result<()> {
+    let args = &command.args;
     let width = args.region.iter().map(|r| r.name.chars().count()).max().unwrap_or(0).max(6);
     writeln!(w, "  {:<width$} {:>16} {:>16} {:>16} {:>9}  spilled", "region", "capacity", "arena", "bound", "buffers")?;
     for (r, p) in plan.plans.iter().enumerate() {
@@ -191,7 +194,7 @@ fn table(w: &mut dyn Write, args: &Args, input: &ProblemFile, plan: &RegionPlan)
             grouped(bytes)
         )?;
     }
-    let shown = if args.all { plan.spills.len() } else { 20 };
+    let shown = if command.all { plan.spills.len() } else { 20 };
     if !plan.spills.is_empty() {
         writeln!(w, "\nSpilled, the region they wanted being full:")?;
     }

@@ -3,11 +3,10 @@
 use arenite::graph::liveness;
 use arenite::graph::order::{order, Judge, Options};
 use arenite::model::Model;
-use arenite::planner::Options as PlanOptions;
 
 use super::output::{Done, Failure};
 use super::plan::Args;
-use super::planned::named;
+use super::planned::{named, plan_options};
 
 /// Puts the nodes into a better order where there is one. Returns the orders.
 pub fn reorder(
@@ -24,7 +23,7 @@ pub fn reorder(
             rules.before.extend((1..graph.nodes.len() as u32).map(|n| (k, n - 1, n)));
         }
     }
-    let plan = PlanOptions { effort: args.effort, ..PlanOptions::of(args.strategy) };
+    let plan = plan_options(args);
     let options = Options { judge: Judge::new(*lifetimes, plan), ..Options::default() };
     let found =
         order(&model.subgraphs, entries, &rules, &options).map_err(|e| Failure::about(title, named(model, e)))?;
