@@ -411,6 +411,9 @@ typedef struct arenite_instances_t arenite_instances_t;
 /** A set of equal areas of a pool, leased for an inference each. Threads: any. */
 typedef struct arenite_lease_t arenite_lease_t;
 
+/** A file mapped read-only: one copy of the weights for all sessions and instances. Threads: any. */
+typedef struct arenite_mapping_t arenite_mapping_t;
+
 /**
  * Offsets for one problem or graph.
  *
@@ -2512,6 +2515,61 @@ ARENITE_NODISCARD arenite_status_t arenite_lease_trim(const struct arenite_lease
 ARENITE_NODISCARD
 arenite_status_t arenite_lease_stats(const struct arenite_lease_t *lease,
                                      struct arenite_lease_stats_t *out);
+
+/* ---- mapping ----------------------------------------------------------------------------------- */
+
+/**
+ * Maps the file at `path`. It must not be shortened while it is mapped: touching what is gone ends the process.
+ *
+ * Where the system cannot map files it is read into memory. Returns: `ARENITE_OK`; `ARENITE_ERR_ARGUMENT` where the file
+ * cannot be opened or mapped, with the reason in the record; `ARENITE_ERR_NULL`, `ARENITE_ERR_NO_MEMORY`. `failure` may be null.
+ * Ownership: `*out` is the caller's until `arenite_mapping_destroy`.
+ */
+ARENITE_NODISCARD
+arenite_status_t arenite_mapping_open(const char *path,
+                                      struct arenite_mapping_t **out,
+                                      struct arenite_failure_t *failure);
+
+/** Writes where the file's bytes are and how many. Valid until the mapping is destroyed and nothing is bound to it any more. */
+ARENITE_NODISCARD
+arenite_status_t arenite_mapping_data(const struct arenite_mapping_t *mapping,
+                                      const void **out_data,
+                                      size_t *out_bytes);
+
+/* ---- session ----------------------------------------------------------------------------------- */
+
+/**
+ * Says that a constant's data begins at byte `offset` of a mapped file, which the session keeps alive.
+ *
+ * Returns: `ARENITE_OK`; `ARENITE_ERR_CAPACITY` where the tensor reaches past the end of the file; and as
+ * `arenite_session_bind_constant`. `arenite_session_misaligned_constants` says which of them the kernels cannot use in place.
+ */
+ARENITE_NODISCARD
+arenite_status_t arenite_session_bind_mapped(struct arenite_session_t *session,
+                                             uint32_t subgraph,
+                                             uint32_t tensor,
+                                             const struct arenite_mapping_t *mapping,
+                                             uint64_t offset);
+
+/* ---- instances --------------------------------------------------------------------------------- */
+
+/** The same for all instances at once. Any thread; `failure` may be null. */
+ARENITE_NODISCARD
+arenite_status_t arenite_instances_bind_mapped(const struct arenite_instances_t *instances,
+                                               uint32_t subgraph,
+                                               uint32_t tensor,
+                                               const struct arenite_mapping_t *mapping,
+                                               uint64_t offset,
+                                               struct arenite_failure_t *failure);
+
+/* ---- mapping ----------------------------------------------------------------------------------- */
+
+/**
+ * Destroys a mapping; null is allowed. The file stays mapped until everything that is bound to it is destroyed.
+ *
+ * Returns: `ARENITE_OK`; `ARENITE_ERR_BUSY` while another call uses it.
+ */
+arenite_status_t arenite_mapping_destroy(struct arenite_mapping_t *mapping);
 
 /* ---- session ----------------------------------------------------------------------------------- */
 
