@@ -7,8 +7,8 @@ use super::eject;
 use super::indexed;
 use super::instance::Instance;
 use super::options::{Options, Progress};
-use super::order::{self, Order};
-use super::search::{Cell, Outcome, Search};
+use super::order;
+use super::schedule::{search, searchable};
 use super::stream;
 use super::valley::{self, ByRank, ByStart, Picker};
 use super::window::{self, Index, Repack};
@@ -22,21 +22,21 @@ use crate::planner::problem::Problem;
 use crate::units::{Align, Bytes};
 
 /// The best plan so far and what is known about better ones.
-struct Best {
+pub(super) struct Best {
     /// In bytes, one per buffer of the instance.
     offsets: Vec<Bytes>,
-    arena: Bytes,
-    bound: Bytes,
+    pub arena: Bytes,
+    pub bound: Bytes,
     strategy: Strategy,
     /// Good enough not to search: the bound rounded up to the plan's alignment, or the capacity asked about.
-    goal: Bytes,
+    pub goal: Bytes,
     /// Good enough to end the heuristics: the bound itself where they cost next to nothing, else the goal.
     ideal: Bytes,
-    stats: Stats,
+    pub stats: Stats,
 }
 
 impl Best {
-    fn offer(&mut self, arena: Bytes, strategy: Strategy, offsets: impl FnOnce() -> Vec<Bytes>) {
+    pub fn offer(&mut self, arena: Bytes, strategy: Strategy, offsets: impl FnOnce() -> Vec<Bytes>) {
         // An arena of 2^64 - 1 bytes is as large as the mark for none.
         if arena < self.arena || self.offsets.is_empty() {
             self.arena = arena;
@@ -50,7 +50,7 @@ impl Best {
         self.arena <= limit && (self.arena < Bytes::MAX || !self.offsets.is_empty())
     }
 
-    fn done(&self) -> bool {
+    pub fn done(&self) -> bool {
         self.within(self.goal)
     }
 
@@ -232,121 +232,6 @@ fn windows(
             Repack::Met => {}
             Repack::Stuck => low = if low == best.goal { low + 1 } else { target },
             Repack::Stopped => return,
-        }
-    }
-}
-
-/// Whether the instance is small enough to be searched as a whole.
-fn searchable(instance: &Instance) -> bool {
-    instance.len() <= Search::<i64>::MOST && instance.sections() <= usize::from(u16::MAX)
-}
-
-/// Tier 1: the exact search, in numbers as narrow as the arena allows.
-fn search(
-    instance: &Instance,
-    totals: &[u64],
-    align: Align,
-    options: &Options,
-    best: &mut Best,
-    progress: &mut dyn FnMut(&Progress) -> ControlFlow<()>,
-) {
-    if !searchable(instance) {
-        return;
-    }
-    let most = best.arena.div_ceil(instance.unit);
-    if most < i16::LIMIT {
-        rounds::<i16>(instance, totals, align, options, best, progress);
-    } else if most < i32::LIMIT {
-        rounds::<i32>(instance, totals, align, options, best, progress);
-    } else if most < i64::LIMIT {
-        rounds::<i64>(instance, totals, align, options, best, progress);
-    }
-}
-
-/// The smallest arena above `floor` that offsets in units can make.
-fn attainable(instance: &Instance, floor: Bytes) -> Bytes {
-    let unit = instance.unit;
-    let above = |raw: Bytes| (raw % unit + unit - floor % unit) % unit;
-    let least = instance.raw.iter().map(|&r| if above(r) == 0 { unit } else { above(r) }).min().unwrap_or(0);
-    floor.saturating_add(least)
-}
-
-fn rounds<V: Cell>(
-    instance: &Instance,
-    totals: &[u64],
-    align: Align,
-    options: &Options,
-    best: &mut Best,
-    progress: &mut dyn FnMut(&Progress) -> ControlFlow<()>,
-) {
-    let n = instance.len() as u64;
-    let step = align.bytes().max(instance.unit);
-    let mut search = Search::<V>::new(instance, totals, options.rules);
-    let effort = options.budget(instance.len());
-    let mut share = 8 * n;
-    let mut tries = 0u32;
-    for round in 0u32.. {
-        share += share * 2 / 5;
-        for pass in 0..3 {
-            let low = pass == 0;
-            // Disturbed orders take turns with pure ones: what the orders have in common may be what is wrong, yet a pure
-            // one often solves at once what it did not solve for another target.
-            let noise = match pass {
-                0 if round % 4 != 0 => round,
-                2 => round + 1,
-                _ => 0,
-            };
-            // The bound itself is what most problems meet; where it was not met early it is tried less often.
-            if low && options.capacity.is_none() && round > 6 && round % 3 != 0 {
-                continue;
-            }
-            let chosen = |k: usize| options.rules.order.is_none_or(|o| usize::from(o) == k);
-            for (_, order) in order::SEARCH.iter().enumerate().filter(|o| chosen(o.0)) {
-                let order = &Order { noise, ..*order };
-                let bottom = best.bound.next_multiple_of(step);
-                let target = match options.capacity {
-                    Some(capacity) => capacity.max(best.bound),
-                    None if low => bottom,
-                    None => {
-                        let top = (best.arena - 1) / step * step;
-                        let room = top.saturating_sub(bottom);
-                        // Which target a given order happens to hit is chaotic, so the targets spread evenly over the
-                        // upper half of what is open (multiples of the golden ratio) and never repeat.
-                        tries = tries.wrapping_add(0x9e37_79b9);
-                        top - ((u128::from(room / 2) * u128::from(tries)) >> 32) as u64 / step * step
-                    }
-                };
-                let spent = best.stats.nodes;
-                let (arena, lower) = (best.arena, best.bound);
-                let outcome = search.run(order, target, share.min(effort.saturating_sub(spent)), &mut |nodes| {
-                    progress(&Progress { nodes: spent + nodes, arena_bytes: arena, lower_bound: lower }).is_break()
-                });
-                best.stats.nodes += search.nodes();
-                match outcome {
-                    Outcome::Found => {
-                        let offsets = search.offsets();
-                        let arena = instance.arena(&offsets).expect("within the target");
-                        best.offer(arena, Strategy::Search, || offsets.iter().map(|o| o * instance.unit).collect());
-                    }
-                    Outcome::Infeasible => {
-                        best.bound = attainable(instance, target);
-                        best.stats.nodes_to_proof = best.stats.nodes;
-                        best.goal = best.goal.max(best.bound.next_multiple_of(step));
-                        if options.capacity.is_some() {
-                            return;
-                        }
-                    }
-                    Outcome::Stopped => return,
-                    Outcome::Budget if best.stats.nodes >= effort => return,
-                    Outcome::Budget => {}
-                }
-                if best.done() {
-                    return;
-                }
-            }
-            if options.capacity.is_some() {
-                break;
-            }
         }
     }
 }
