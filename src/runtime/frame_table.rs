@@ -217,7 +217,9 @@ impl Pool {
         self.release_idle_areas();
         let made = self.make_instance(&plan);
         if let Some((instance, _)) = &made {
-            self.govern_area(instance.first.as_ptr() as usize, instance.bytes);
+            if let Some(streams) = &self.shared.streams {
+                self.govern_area(&streams.resident, instance.first.as_ptr() as usize, instance.bytes);
+            }
         }
         let mut table = self.shared.frames.lock();
         match made {

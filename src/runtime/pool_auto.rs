@@ -17,7 +17,7 @@ use super::frame::SharedPlan;
 use super::pool::Pool;
 use super::pool_config::Refusal;
 use super::pool_lock::{Lock, RawLock};
-use super::stream::{Active, Next, Stream};
+use super::stream::{Active, Freed, Next, Stream};
 use crate::error::Error;
 use crate::heap::frame::{FramePlan, Repeat};
 use crate::heap::{Request, Side};
@@ -28,6 +28,8 @@ const STREAMS: usize = 64;
 const PATIENCE: u64 = 4 << 20;
 /// Bytes of a block that is not worth keeping for the next one: the most up to which glibc's `malloc` keeps any.
 const VERY_LARGE: u64 = 32 << 20;
+/// Bytes of a block whose pages are worth a system call.
+const WORTHWHILE: usize = 256 << 10;
 
 #[derive(Debug, Default)]
 struct Slot {
@@ -177,6 +179,9 @@ impl Pool {
     fn leave_stream(&self, over: Option<Active>) {
         if let Some(active) = over {
             self.leave_planned(&active.instance, active.replay);
+            if let Some(streams) = &self.shared.streams {
+                self.govern_frame(&streams.resident);
+            }
         }
     }
 
@@ -260,13 +265,18 @@ impl Pool {
     /// Tells the streams of a free. True where a frame in progress has taken the block back.
     pub(crate) fn free_streamed(&self, streams: &Streams, block: NonNull<u8>) -> bool {
         let own = thread_number().map(|n| n % STREAMS);
-        if let Some(taken) = own.and_then(|n| streams.slots[n].with(|stream| stream.freed(block))) {
-            return taken;
+        if let Some(freed) = own.and_then(|n| streams.slots[n].with(|stream| stream.freed(block))) {
+            if freed == Freed::Replaced {
+                if let Some((held, _)) = self.size_of(block).filter(|&(held, _)| held >= WORTHWHILE) {
+                    self.discard_block(block, held);
+                }
+            }
+            return freed == Freed::Planned;
         }
         let others = streams.slots.iter().enumerate().filter(|(n, _)| Some(*n) != own);
         for (_, slot) in others.filter(|(_, slot)| slot.watched.load(Ordering::Relaxed) > 0) {
-            if let Some(taken) = slot.with(|stream| stream.freed(block)) {
-                return taken;
+            if let Some(freed) = slot.with(|stream| stream.freed(block)) {
+                return freed == Freed::Planned;
             }
         }
         false

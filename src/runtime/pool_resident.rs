@@ -1,9 +1,10 @@
 //! How much of a pool is really in memory, and keeping that near to what is live.
 
+use core::ptr::NonNull;
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use super::pool::{Pool, MAX_REGIONS};
-use super::region::{page_size, Backing};
+use super::region::{discard_pages, page_size, Backing};
 
 /// Bytes asked for between two looks, at least: a look costs as much as touching some hundred pages.
 const SPACING: u64 = 4 << 20;
@@ -20,6 +21,9 @@ const SLACK: u64 = 2 << 20;
 pub(crate) struct Governor {
     asked: AtomicU64,
     sixteenths: AtomicU32,
+    /// The most live bytes seen, forgotten slowly.
+    peak: AtomicU64,
+    frames: AtomicU64,
 }
 
 impl Pool {
@@ -46,35 +50,64 @@ impl Pool {
     pub(crate) fn govern(&self, governor: &Governor, bytes: u64) {
         let asked = governor.asked.fetch_add(bytes, Ordering::Relaxed).saturating_add(bytes);
         if asked >= SPACING {
-            self.look(governor, asked);
+            self.look(governor, asked, bytes);
         }
     }
 
     /// Called when an area was taken that is about to be touched: makes sure that it takes the place of what was touched before.
-    pub(crate) fn govern_area(&self, start: usize, bytes: usize) {
-        let heap = self.stats().heap;
+    pub(crate) fn govern_area(&self, governor: &Governor, start: usize, bytes: usize) {
         let (Some(resident), Some(touched)) = (self.resident(), resident_pages_within(start, bytes)) else { return };
-        if resident + (bytes as u64).saturating_sub(touched) > heap.live.max(heap.peak_live) + SLACK {
+        let soon = resident + (bytes as u64).saturating_sub(touched);
+        if soon > self.stats().heap.live.max(governor.peak.load(Ordering::Relaxed)) + SLACK {
+            self.trim_pages();
+        }
+    }
+
+    /// Called at the end of a frame. What was touched before the frames were known is looked for after the first, the
+    /// second, the fourth and so on, and every now and then.
+    pub(crate) fn govern_frame(&self, governor: &Governor) {
+        let frame = governor.frames.fetch_add(1, Ordering::Relaxed) + 1;
+        if !(frame.is_power_of_two() || frame.is_multiple_of(64)) {
+            return;
+        }
+        let live = self.stats().heap.live;
+        if self.resident().is_some_and(|r| r > live + SLACK) {
             self.trim_pages();
         }
     }
 
     #[cold]
-    fn look(&self, governor: &Governor, asked: u64) {
-        let heap = self.stats().heap;
+    fn look(&self, governor: &Governor, asked: u64, bytes: u64) {
+        let live = self.stats().heap.live;
+        let before = governor.peak.load(Ordering::Relaxed);
         // Less often in a large pool, where a look takes longer.
-        if asked < heap.peak_live / 16 {
+        if asked < before / 16 {
             return;
         }
         governor.asked.store(0, Ordering::Relaxed);
+        let peak = (before - before / 1024).max(live.saturating_add(bytes));
+        governor.peak.store(peak, Ordering::Relaxed);
         let share = governor.sixteenths.load(Ordering::Relaxed) + 1;
-        let most = heap.peak_live + heap.peak_live / 16 * u64::from(share) + SLACK;
-        if !self.resident().is_some_and(|r| r > most && r > heap.live + SLACK) {
+        let most = peak + peak / 16 * u64::from(share) + SLACK;
+        // The block asked for may be touched whole.
+        if !self.resident().is_some_and(|r| r.saturating_add(bytes) > most && r > live + SLACK) {
             return;
         }
-        let given = self.trim_pages();
-        if given > 0 && share < 4 {
+        if self.trim_pages() > 0 && share < 4 {
             governor.sixteenths.store(share, Ordering::Relaxed);
+        }
+    }
+
+    /// Gives back the pages of a live block that is about to be freed.
+    pub(crate) fn discard_block(&self, block: NonNull<u8>, bytes: usize) {
+        let ours = {
+            let inner = self.lock();
+            let region = inner.locate(block.as_ptr() as usize).and_then(|(slot, _)| inner.regions[slot].as_ref());
+            region.is_some_and(|region| region.discardable())
+        };
+        if ours {
+            // The block is live until its owner, who is done with it, has it freed.
+            discard_pages(block.as_ptr() as usize, bytes);
         }
     }
 }

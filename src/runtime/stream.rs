@@ -51,6 +51,17 @@ pub(crate) enum Next {
     Enter { over: Option<Active>, signature: u64, plan: SharedPlan, position: usize },
 }
 
+/// Whose a freed block is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Freed {
+    /// The frame in progress has taken it back.
+    Planned,
+    /// The general path's, from before a frame was joined on its way: the frame's area takes its place.
+    Replaced,
+    /// The general path's, or that of a frame that is over.
+    General,
+}
+
 /// Threads: none; the slot that holds it is locked.
 #[derive(Debug, Default)]
 pub(crate) struct Stream {
@@ -220,12 +231,15 @@ impl Stream {
         self.quiet_until = self.requests + self.wait;
     }
 
-    /// Takes note of a free. `None` where the block is not one of this stream's; else whether the frame in progress has
-    /// taken it back.
-    pub(crate) fn freed(&mut self, block: NonNull<u8>) -> Option<bool> {
+    /// Takes note of a free. `None` where the block is not one of this stream's.
+    pub(crate) fn freed(&mut self, block: NonNull<u8>) -> Option<Freed> {
         let number = self.live.remove(&(block.as_ptr() as usize))?;
         self.detector.free(number);
-        Some(self.active.as_mut().is_some_and(|active| active.take_back(block)))
+        let Some(active) = &mut self.active else { return Some(Freed::General) };
+        if active.take_back(block) {
+            return Some(Freed::Planned);
+        }
+        Some(if active.from > 0 { Freed::Replaced } else { Freed::General })
     }
 }
 

@@ -92,7 +92,8 @@ fn no_memory() -> *mut c_void {
 
 /// Memory for start-up, zeroed and never given back.
 fn early(bytes: usize) -> *mut c_void {
-    let Some(whole) = bytes.checked_next_multiple_of(UNIT).and_then(|b| b.checked_add(UNIT)).filter(|&b| b <= EARLY) else {
+    let Some(whole) = bytes.checked_next_multiple_of(UNIT).and_then(|b| b.checked_add(UNIT)).filter(|&b| b <= EARLY)
+    else {
         return no_memory();
     };
     let at = USED.fetch_add(whole, Ordering::Relaxed);
