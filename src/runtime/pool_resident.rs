@@ -20,6 +20,8 @@ const SLACK: u64 = 2 << 20;
 #[derive(Debug, Default)]
 pub(crate) struct Governor {
     asked: AtomicU64,
+    /// Bytes to be asked for before the next look, beyond [`SPACING`].
+    wait: AtomicU64,
     sixteenths: AtomicU32,
     /// The most live bytes seen, forgotten slowly.
     peak: AtomicU64,
@@ -81,10 +83,11 @@ impl Pool {
         let live = self.stats().heap.live;
         let before = governor.peak.load(Ordering::Relaxed);
         // Less often in a large pool, where a look takes longer.
-        if asked < before / 16 {
+        if asked < (before / 16).max(governor.wait.load(Ordering::Relaxed)) {
             return;
         }
         governor.asked.store(0, Ordering::Relaxed);
+        governor.wait.store(0, Ordering::Relaxed);
         let peak = (before - before / 1024).max(live.saturating_add(bytes));
         governor.peak.store(peak, Ordering::Relaxed);
         let share = governor.sixteenths.load(Ordering::Relaxed) + 1;
@@ -93,6 +96,8 @@ impl Pool {
         if !self.resident().is_some_and(|r| r.saturating_add(bytes) > most && r > live + SLACK) {
             return;
         }
+        // What was given back is touched again by requests to come: not every one of them is worth a look.
+        governor.wait.store(peak / 4, Ordering::Relaxed);
         if self.trim_pages() > 0 && share < 4 {
             governor.sixteenths.store(share, Ordering::Relaxed);
         }
