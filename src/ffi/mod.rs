@@ -41,6 +41,12 @@ pub mod planner;
 #[cfg(feature = "std")]
 pub mod pool;
 #[cfg(feature = "std")]
+pub mod pool_blocks;
+#[cfg(feature = "std")]
+pub mod pool_inspect;
+#[cfg(feature = "std")]
+pub mod pool_options;
+#[cfg(feature = "std")]
 pub mod regions;
 #[cfg(feature = "std")]
 pub mod replan;
@@ -81,6 +87,12 @@ pub use plan::*;
 pub use planner::*;
 #[cfg(feature = "std")]
 pub use pool::*;
+#[cfg(feature = "std")]
+pub use pool_blocks::*;
+#[cfg(feature = "std")]
+pub use pool_inspect::*;
+#[cfg(feature = "std")]
+pub use pool_options::*;
 #[cfg(feature = "std")]
 pub use regions::*;
 #[cfg(feature = "std")]
