@@ -3,7 +3,6 @@
 use arenite::graph::liveness::Pin;
 use arenite::graph::timeline::Timeline;
 use arenite::model::{CallKind, DType, Model, Subgraph, Tensor, TensorKind};
-use arenite::units::Bytes;
 
 use super::output::{Done, Failure};
 use super::plan::Args;
@@ -36,9 +35,8 @@ fn subgraph_of<'a>(model: &Model, text: &'a str) -> (Option<usize>, &'a str) {
     }
 }
 
-/// Adds a temporary to each node that was given scratch. Returns the sum.
-pub fn scratch(model: &mut Model, args: &Args) -> Done<Option<Bytes>> {
-    let mut sum = None;
+/// Adds a temporary to each node that was given scratch.
+pub fn scratch(model: &mut Model, args: &Args) -> Done<()> {
     for given in &args.scratch {
         let refuse = |what: String| Failure::about(format!("--scratch {given}"), what);
         let form = || refuse("expected NODE=BYTES, for instance 12=4096 or 1:12=64KiB".into());
@@ -60,9 +58,8 @@ pub fn scratch(model: &mut Model, args: &Args) -> Done<Option<Bytes>> {
             kind: TensorKind::Inter,
             ..Tensor::default()
         });
-        sum = Some(arenite::units::add(sum.unwrap_or(0), bytes).map_err(|e| refuse(e.to_string()))?);
     }
-    Ok(sum)
+    Ok(())
 }
 
 /// The subgraphs to plan. One planned alone counts its calls as ordinary nodes.

@@ -15,7 +15,6 @@ mod plan;
 mod planned;
 mod progress;
 mod regions;
-mod reorder;
 mod view;
 
 use std::process::ExitCode;

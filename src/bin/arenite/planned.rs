@@ -4,9 +4,11 @@ use std::io::{self, Write};
 use std::path::Path;
 use std::time::Instant;
 
+use arenite::advise::reorder;
 use arenite::error::{Error, Subject};
 use arenite::graph::liveness::{Options, Pin};
 use arenite::graph::lower::{lower, persistent, Lowered};
+use arenite::graph::tables::Allocation;
 use arenite::model::{Flags, Model, ProblemFile, Solution};
 use arenite::planner::{Options as PlanOptions, Plan};
 use arenite::units::{round_up, Align, Bytes};
@@ -209,7 +211,7 @@ pub struct Ready {
     pub model: Model,
     /// What it is called.
     pub title: String,
-    /// Kernel scratch added.
+    /// Kernel scratch recorded in a profile, listed in a table, or given.
     pub scratch: Option<Bytes>,
     /// The subgraphs to plan.
     pub entries: Vec<usize>,
@@ -229,8 +231,9 @@ impl Ready {
         for set in &args.set {
             set_shape(&mut model, set)?;
         }
-        let scratch = scratch(&mut model, args)?;
+        scratch(&mut model, args)?;
         let entries = entries(&mut model, args.subgraph)?;
+        let scratch = scratch_bytes(&model, &entries).map_err(|e| Failure::about(file(args), named(&model, e)))?;
         let options = Options {
             policy: args.policy.unwrap_or_default(),
             in_place: !args.no_in_place,
@@ -239,7 +242,10 @@ impl Ready {
             keep_all: args.keep_all,
         };
         let order = match args.order {
-            true => Some(super::reorder::reorder(&mut model, args, &entries, &options, &title)?),
+            true => {
+                let found = reorder(&mut model, &entries, &options, &plan_options(args));
+                Some(found.map_err(|e| Failure::about(file(args), named(&model, e)))?.0)
+            }
             false => None,
         };
         let given = pins(args, &model, &entries)?;
@@ -247,6 +253,28 @@ impl Ready {
         let pins = ends.collect::<Done<Vec<_>>>()?;
         Ok(Ready { model, title, scratch, entries, options, pins, order })
     }
+}
+
+/// The sum of what the nodes of the planned subgraphs ask for as scratch; `None` where nothing is known of any.
+fn scratch_bytes(model: &Model, entries: &[usize]) -> Result<Option<Bytes>, Error> {
+    let (mut seen, mut stack, mut sum) = (vec![false; model.subgraphs.len()], entries.to_vec(), None);
+    while let Some(k) = stack.pop() {
+        if k >= seen.len() || std::mem::replace(&mut seen[k], true) {
+            continue;
+        }
+        let graph = &model.subgraphs[k];
+        let mut scratch: Vec<i32> = graph.nodes.iter().flat_map(|n| &n.temporaries).copied().collect();
+        scratch.sort_unstable();
+        scratch.dedup();
+        for tensor in scratch.iter().filter_map(|&t| graph.tensors.get(usize::try_from(t).ok()?)) {
+            // What a kernel keeps from run to run is in the persistent arena, and counted there.
+            if tensor.allocation() == Allocation::ArenaRw {
+                sum = Some(arenite::units::add(sum.unwrap_or(0), tensor.bytes.unwrap_or(0))?);
+            }
+        }
+        stack.extend(graph.nodes.iter().flat_map(|n| &n.subgraphs).map(|&k| k as usize));
+    }
+    Ok(sum)
 }
 
 /// How to place, as the options say.
