@@ -73,11 +73,10 @@ fn the_built_in_network_by_hand() {
     // At the peak are the input, which stays float, and two activations.
     assert_eq!(finding(&advice, "fp16")["arena_bytes_if"], 602_112 + (arena - 602_112) / 2);
     assert_eq!(finding(&advice, "int8")["arena_bytes_if"], 602_112 + (arena - 602_112) / 4);
-    // In stripes of 14 rows of the depthwise output, which need 29 rows of 112 times 96 floats: what is alive there is then
-    // the input, both ends of the pair and that scratch, less than at the next peak, two operators on.
+    // In stripes of 14 rows of the depthwise output, which need 29 rows of 112 times 96 floats: with the input and both
+    // ends of the pair that is 3 856 384 bytes, less than at the next peak, two operators on.
     let split = finding(&advice, "split");
     assert!(split["why"].as_str().unwrap().contains(&format!("with {} B of scratch", 29 * 112 * 96 * 4)), "{split}");
-    assert!(602_112 + 802_816 + 29 * 112 * 96 * 4 + 1_204_224 < 4_515_840);
     assert_eq!((&split["arena_bytes_if"], &split["exact"]), (&4_515_840.into(), &true.into()));
     let tile = finding(&advice, "tile");
     assert!(tile["arena_bytes_if"].as_u64() < Some(4_515_840), "more chains go below the next peak: {tile}");
@@ -87,7 +86,7 @@ fn the_built_in_network_by_hand() {
         assert!(f["why"].as_str().unwrap().starts_with("does nothing here"), "{f}");
     }
     let text = arenite(&["advise"]).out;
-    for part in ["saves", "why:", "next:", "how:", "Levers that save nothing here:"] {
+    for part in ["saves", "why:", "next peak:", "how:", "Levers that save nothing here:"] {
         assert!(text.contains(part), "{part} in {text}");
     }
 }

@@ -59,7 +59,7 @@ fn named(model: &Model, g: usize, t: usize) -> String {
 /// Tensors alive at the peak in the graph whose operator runs there, but not its own. What shares bytes moves together.
 fn cold(case: &Case<'_>, model: &Model, now: &Outcome) -> Result<Vec<(usize, usize)>, Error> {
     let entry = now.peak.0;
-    let lowered = lower(&model.subgraphs, entry, &case.options, case.pins_of(entry))?;
+    let lowered = lower(&model.subgraphs, entry, &case.options, &case.pins_of(model, entry)?)?;
     let peak = explain::peak(&lowered.problem)?;
     let Some(at) = lowered.timeline.steps().get(peak.step as usize) else { return Ok(Vec::new()) };
     let g = at.subgraph as usize;

@@ -25,6 +25,7 @@ use crate::graph::explain;
 use crate::graph::liveness::{Options, Pin};
 use crate::graph::lower::{lower, Lowered};
 use crate::graph::tables::Tables;
+use crate::graph::timeline::Timeline;
 use crate::model::Model;
 use crate::planner::{plan, Options as PlanOptions};
 use crate::units::{Bytes, Step};
@@ -114,10 +115,12 @@ impl<'a> Case<'a> {
         Ok(out)
     }
 
-    /// What is pinned in an entry.
-    fn pins_of(&self, entry: usize) -> &'a [Pin] {
+    /// What is pinned in an entry of `model`, which may have fewer steps than the case's own.
+    fn pins_of(&self, model: &Model, entry: usize) -> Result<Vec<Pin>, Error> {
+        let last = Timeline::of(&model.subgraphs, entry)?.last();
         let at = self.entries.iter().position(|&e| e == entry);
-        at.and_then(|k| self.pins.get(k)).map_or(&[], Vec::as_slice)
+        let pins = at.and_then(|k| self.pins.get(k)).map_or(&[][..], Vec::as_slice);
+        Ok(pins.iter().map(|p| Pin { until: p.until.min(last), ..*p }).collect())
     }
 
     /// A node as messages show it.
@@ -140,11 +143,7 @@ impl<'a> Case<'a> {
 
     /// An edit of the model, planned.
     fn edited(&self, model: &Model) -> Result<Outcome, Error> {
-        let mut pins = self.pins.to_vec();
-        for (list, &entry) in pins.iter_mut().zip(self.entries) {
-            let last = crate::graph::timeline::Timeline::of(&model.subgraphs, entry)?.last();
-            list.iter_mut().for_each(|p| p.until = p.until.min(last));
-        }
+        let pins = self.entries.iter().map(|&entry| self.pins_of(model, entry)).collect::<Result<Vec<_>, Error>>()?;
         self.with_model(model, &pins).now()
     }
 }

@@ -57,7 +57,7 @@ fn at_peak(case: &Case<'_>, now: &Outcome, users: &[(Bytes, usize, usize)]) -> R
         for &(_, g, n) in &gone {
             model.subgraphs[g].nodes[n].temporaries.clear();
         }
-        let lowered = lower(&model.subgraphs, outcome.peak.0, &case.options, case.pins_of(outcome.peak.0))?;
+        let lowered = lower(&model.subgraphs, outcome.peak.0, &case.options, &case.pins_of(&model, outcome.peak.0)?)?;
         let peak = explain::peak(&lowered.problem)?;
         let Some(at) = lowered.timeline.steps().get(peak.step as usize) else { break };
         let here = |u: &&(Bytes, usize, usize)| (u.1, u.2) == (at.subgraph as usize, at.node as usize);

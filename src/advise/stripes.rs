@@ -91,7 +91,7 @@ fn best_pair(
     budget: &mut usize,
 ) -> Result<Option<Found>, Error> {
     let entry = now.peak.0;
-    let lowered = lower(&model.subgraphs, entry, &case.options, case.pins_of(entry))?;
+    let lowered = lower(&model.subgraphs, entry, &case.options, &case.pins_of(model, entry)?)?;
     let peak = explain::peak(&lowered.problem)?;
     let Some(at) = lowered.timeline.steps().get(peak.step as usize) else { return Ok(None) };
     let (g, n) = (at.subgraph as usize, at.node as usize);

@@ -5,7 +5,7 @@ use std::process::ExitCode;
 
 use arenite::advise::{advise, Case, Finding, Outcome};
 use arenite::model::OffsetColumn;
-use arenite::view::{grouped, human};
+use arenite::view::{grouped, human, visible};
 use serde_json::json;
 
 use super::input::{read, Input};
@@ -146,6 +146,7 @@ fn as_text(w: &mut dyn Write, title: &str, now: &Outcome, findings: &[Finding]) 
 /// `text` with its numbers of bytes in groups of three, as everywhere else in the text.
 fn bytes_grouped(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
+    let text = visible(text);
     let mut words = text.split(' ').peekable();
     while let Some(word) = words.next() {
         let unit = |next: &&str| next.trim_end_matches([',', '.', ';', ':', ')']) == "B";

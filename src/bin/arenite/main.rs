@@ -15,6 +15,7 @@ mod plan;
 mod planned;
 mod progress;
 mod regions;
+mod stdout;
 mod view;
 
 use std::process::ExitCode;

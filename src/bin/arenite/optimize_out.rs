@@ -6,7 +6,7 @@ use std::io::{self, Write};
 use arenite::graph::order::{Held, Outcome, State, Verdict, Why};
 use arenite::model::Model;
 use arenite::units::Bytes;
-use arenite::view::grouped;
+use arenite::view::{grouped, visible};
 use serde_json::{json, Value};
 
 use super::output::to_stdout;
@@ -150,7 +150,7 @@ fn row(model: &Model, h: &Held) -> Value {
 fn text(w: &mut dyn Write, done: &Summary<'_>) -> io::Result<()> {
     let (before, after) = done.pair(0).unwrap_or_default();
     let nodes: usize = done.model.subgraphs.iter().map(|g| g.nodes.len()).sum();
-    writeln!(w, "{}: {} operators", done.input, nodes)?;
+    writeln!(w, "{}: {} operators", visible(done.input), nodes)?;
     let sharing = if done.in_place { ", in place" } else { "" };
     let align = done.alignment;
     let rows = [

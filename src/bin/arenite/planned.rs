@@ -40,6 +40,7 @@ pub struct Planned {
     in_place: bool,
     strategy: &'static str,
     warnings: Vec<String>,
+    capacity: Option<Bytes>,
     /// Further keys of the JSON object, their values as JSON text.
     pub extras: Vec<(&'static str, String)>,
     /// Further lines of the text.
@@ -101,6 +102,7 @@ impl Planned {
             in_place: input.problem.has_aliases(),
             strategy: args.strategy.name(),
             warnings: expired(&watch),
+            capacity: args.capacity,
             extras: Vec::new(),
             notes: Vec::new(),
             exceeded: None,
@@ -155,6 +157,7 @@ impl Planned {
             in_place: options.in_place && !options.keep_all,
             strategy: args.strategy.name(),
             warnings,
+            capacity: args.capacity,
             extras: order.map(|o| ("order", json!(o).to_string())).into_iter().collect(),
             notes: Vec::new(),
             exceeded: None,
@@ -201,6 +204,7 @@ impl Planned {
             in_place: self.in_place,
             strategy: self.strategy,
             warnings: &self.warnings,
+            capacity: self.capacity,
         }
     }
 }
