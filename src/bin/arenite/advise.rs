@@ -9,7 +9,7 @@ use arenite::view::{grouped, human, visible};
 use serde_json::json;
 
 use super::input::{read, Input};
-use super::output::{to_stdout, Done, Failure};
+use super::output::{json_to_stdout, to_stdout, Done, Failure};
 use super::plan;
 use super::planned::{file, named, plan_options, Ready};
 
@@ -66,13 +66,11 @@ pub fn run(args: &Args) -> Done<ExitCode> {
     };
     let refuse = |e| Failure::about(file(&args.plan), named(&ready.model, e));
     let (now, findings) = advise(&case).map_err(refuse)?;
-    to_stdout(|w| {
-        if args.json {
-            as_json(w, &ready.title, &now, &findings)
-        } else {
-            as_text(w, &ready.title, &now, &findings)
-        }
-    })?;
+    if args.json {
+        json_to_stdout(|w| as_json(w, &ready.title, &now, &findings))?;
+    } else {
+        to_stdout(|w| as_text(w, &ready.title, &now, &findings))?;
+    }
     Ok(ExitCode::SUCCESS)
 }
 

@@ -11,7 +11,7 @@ use arenite::units::{Align, Bytes, Step};
 
 use super::check_out::{json, text, Finding};
 use super::input::{bytes, read, shown, Input};
-use super::output::{to_stdout, Done, Failure, FAILED};
+use super::output::{json_to_stdout, to_stdout, Done, Failure, FAILED};
 use super::plan::{align, size};
 use super::planned::named;
 
@@ -114,7 +114,7 @@ pub fn run(args: &Args) -> Done<ExitCode> {
     out.layout.sort_by(|a, b| (a.1, &a.0).cmp(&(b.1, &b.0)));
     let ok = out.findings.is_empty() && !out.truncated;
     if args.json {
-        to_stdout(|w| json(w, &out, ok))?;
+        json_to_stdout(|w| json(w, &out, ok))?;
     } else {
         to_stdout(|w| text(w, &out, ok, args.all))?;
     }

@@ -9,7 +9,7 @@ use arenite::units::Bytes;
 use arenite::view::{grouped, visible};
 use serde_json::{json, Value};
 
-use super::output::to_stdout;
+use super::output::{json_to_stdout, to_stdout};
 
 /// Pairs of held nodes listed in the JSON object.
 const LISTED: usize = 200;
@@ -101,7 +101,7 @@ fn kind(why: Why) -> &'static str {
 /// Prints the report or the JSON object.
 pub fn print(done: &Summary<'_>, json: bool) -> super::output::Done<()> {
     if json {
-        return to_stdout(|w| writeln!(w, "{:#}", object(done)));
+        return json_to_stdout(|w| writeln!(w, "{:#}", object(done)));
     }
     to_stdout(|w| text(w, done))
 }

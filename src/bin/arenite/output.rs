@@ -1,5 +1,6 @@
 //! Exit codes, messages, and standard output that may be closed at any time.
 
+use std::borrow::Cow;
 use std::fmt::Display;
 use std::fs::{self, File};
 use std::io::{self, BufWriter, ErrorKind, Write};
@@ -66,6 +67,37 @@ pub fn to_stdout(write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Done<(
     }
     let mut out = BufWriter::with_capacity(1 << 16, Closable(Some(io::stdout().lock())));
     write(&mut out).and_then(|()| out.flush()).map_err(|e| Failure::about("standard output", e))
+}
+
+/// Runs `write`, which writes JSON, on standard output. Characters that steer a terminal stand in strings alone, where they
+/// may be escapes.
+pub fn json_to_stdout(write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Done<()> {
+    to_stdout(|w| write(&mut Escaped(w)))
+}
+
+/// Takes whole pieces of text, as formatting gives them.
+struct Escaped<'a>(&'a mut dyn Write);
+
+impl Write for Escaped<'_> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let plain = |c: char| c == '\n' || matches!(visible(c.encode_utf8(&mut [0; 4])), Cow::Borrowed(_));
+        match std::str::from_utf8(bytes) {
+            Ok(text) if !text.is_ascii() && !text.chars().all(plain) => {
+                for c in text.chars() {
+                    match plain(c) {
+                        true => write!(self.0, "{c}")?,
+                        false => write!(self.0, "\\u{:04x}", c as u32)?,
+                    }
+                }
+                Ok(bytes.len())
+            }
+            _ => self.0.write_all(bytes).map(|()| bytes.len()),
+        }
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.0.flush()
+    }
 }
 
 /// Runs `write` on a new file; `-` is standard output.

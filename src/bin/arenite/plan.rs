@@ -12,7 +12,7 @@ use clap::builder::PossibleValuesParser;
 use clap::builder::TypedValueParser;
 
 use super::input::{read, Input};
-use super::output::{complain, distinct, to_file, to_stdout, Done, Failure, FAILED};
+use super::output::{complain, distinct, json_to_stdout, to_file, to_stdout, Done, Failure, FAILED};
 use super::planned::Planned;
 use super::regions;
 
@@ -204,7 +204,7 @@ pub fn run(command: &Command) -> Done<ExitCode> {
         to_file(path, |w| trace(w, &planned.reports))?;
     }
     if command.json {
-        to_stdout(|w| json(w, &planned.overview(), Some(planned.plan_ns), &planned.extras))?;
+        json_to_stdout(|w| json(w, &planned.overview(), Some(planned.plan_ns), &planned.extras))?;
     } else if taken == 0 {
         to_stdout(|w| planned.text(w, command.all))?;
     }

@@ -12,7 +12,7 @@ use arenite::units::Bytes;
 use arenite::view::{grouped, html, visible, Overview, Report, Several};
 use serde_json::{json, Value};
 
-use super::output::{complain, to_file, to_stdout, Done, Failure, FAILED};
+use super::output::{complain, json_to_stdout, to_file, to_stdout, Done, Failure, FAILED};
 use super::plan::{size, Args, Command};
 use super::planned::{file, nanos, plan_options};
 use super::progress::Watch;
@@ -61,7 +61,7 @@ pub fn run(command: &Command, input: &ProblemFile) -> Done<ExitCode> {
         picture(args, input, &plan, path)?;
     }
     if command.json {
-        to_stdout(|w| object(w, args, input, &plan, ns))?;
+        json_to_stdout(|w| object(w, args, input, &plan, ns))?;
     } else if ![&command.csv, &command.html].iter().any(|f| f.as_deref() == Some("-")) {
         to_stdout(|w| table(w, command, input, &plan))?;
     }
@@ -171,7 +171,7 @@ fn no_room(args: &Args, json_asked: bool, input: &ProblemFile, e: &Error) -> Don
         };
         let step = e.step.map(|s| input.time(s));
         let value = json!({ "ok": false, "message": text, "id": id, "step": step, "needed": e.needed, "available": e.available });
-        to_stdout(|w| writeln!(w, "{value}"))?;
+        json_to_stdout(|w| writeln!(w, "{value}"))?;
     }
     complain(&format!("capacity exceeded: {text}"));
     Ok(ExitCode::from(FAILED))

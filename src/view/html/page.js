@@ -37,8 +37,8 @@ class Page {
     el.theme.addEventListener('click', () => dark(document.documentElement.dataset.theme !== 'dark'));
     let theme = '';
     // Paper is white: the pictures are drawn anew in the light colours.
-    window.addEventListener('beforeprint', () => { theme = document.documentElement.dataset.theme; dark(false); this.maps.forEach(m => m.draw()); });
-    window.addEventListener('afterprint', () => { dark(theme === 'dark'); this.maps.forEach(m => m.draw()); });
+    window.addEventListener('beforeprint', () => { theme = document.documentElement.dataset.theme; dark(false); this.paged(200); this.maps.forEach(m => m.draw()); });
+    window.addEventListener('afterprint', () => { this.paged(25); dark(theme === 'dark'); this.maps.forEach(m => m.draw()); });
     this.load(first.largest);
   }
   // What plan k is called where there are several.
@@ -88,6 +88,8 @@ class Page {
     this.search();
     document.documentElement.dataset.ready = 'yes';
   }
+  // Paper has no button for the next page: more rows at a time, and the caption says which.
+  paged(rows) { Table.PAGE = rows; if (this.table) this.tables(); }
   // The tables of one plan, which one the reader says.
   tables() {
     const { el, plans, maps } = this, k = Number(el.of.value) || 0, of = plans.length > 1 ? ' of ' + this.called(k) : '';

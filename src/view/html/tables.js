@@ -23,7 +23,7 @@ class Table {
         return node('td', { class: numeric ? 'n' : null }, k === 0 && this.pick ? node('button', { type: 'button', onclick: () => this.pick(row) }, shown) : shown);
       })));
     const turn = (label, to, can) => node('button', { type: 'button', disabled: !can, onclick: () => { this.page = to; this.paint(); } }, label);
-    this.box.replaceChildren(node('div', { class: 'scroll' }, node('table', {}, node('caption', {}, this.caption + ': ' + group(this.rows.length)),
+    this.box.replaceChildren(node('div', { class: 'scroll' }, node('table', {}, node('caption', {}, this.caption + ': ' + group(this.rows.length) + (pages > 1 ? ', rows ' + group(from + 1) + ' to ' + group(Math.min(from + Table.PAGE, this.rows.length)) : '')),
       node('thead', {}, node('tr', {}, ...head)), node('tbody', {}, ...body))));
     if (pages > 1) this.box.append(node('p', { class: 'pager' }, turn('Previous', this.page - 1, this.page > 0), ' page ' + (this.page + 1) + ' of ' + pages + ' ', turn('Next', this.page + 1, this.page + 1 < pages)));
   }
