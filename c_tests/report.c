@@ -111,8 +111,8 @@ static void nulls_and_graphs(void) {
     } parts[] = {
         {ARENITE_REPORT_TEXT, "0..1 CONV?_2D..MEAN"},
         {ARENITE_REPORT_TEXT, "weights, read from the file"},
-        {ARENITE_REPORT_TEXT, "  output        2"},
-        {ARENITE_REPORT_JSON, "\"peak_op\":\"CONV\\u001b_2D\""},
+        {ARENITE_REPORT_TEXT, "intermediate  1 \"hidden\""},
+        {ARENITE_REPORT_JSON, "\"node\":0,\"op\":\"CONV\\u001b_2D\""},
         {ARENITE_REPORT_JSON, "\"name\":\"weights\",\"offset\":null,\"size\":64,\"first\":null,\"last\":null,\"kind\":\"constant\""},
         {ARENITE_REPORT_JSON, "\"step\":1,\"subgraph\":0,\"node\":1,\"op\":\"MEAN\""},
         {ARENITE_REPORT_CSV, "\n1,0,2,1000,128,"},
