@@ -90,9 +90,9 @@ static void create_refuses(void) {
     o.flags = 1;
     CHECK_STATUS(arenite_arena_create(plan, &o, &arena, &f), ARENITE_ERR_ARGUMENT);
     INIT(o);
-    o.main.kind = 3;
+    o.main.kind = 9;
     CHECK_STATUS(arenite_arena_create(plan, &o, &arena, &f), ARENITE_ERR_ARGUMENT);
-    CHECK_EQ(f.needed, 3);
+    CHECK_EQ(f.needed, 9);
     INIT(o);
     o.persistent.kind = 0xFFFFFFFFu;
     CHECK_STATUS(arenite_arena_create(plan, &o, &arena, &f), ARENITE_ERR_ARGUMENT);

@@ -12,16 +12,25 @@ static size_t workspace_for(uint64_t count) {
     return bytes;
 }
 
+static size_t workspace_for_rows(uint64_t count) {
+    size_t bytes = 0;
+    CHECK_OK(arenite_bare_place_bytes(count, &bytes));
+    return bytes;
+}
+
 static void workspace_sizes(void) {
     size_t bytes = 77, last = 0;
     uint64_t n;
     for (n = 0; n < 100; n++) {
         CHECK(workspace_for(n) >= last);
+        CHECK(workspace_for_rows(n) <= workspace_for(n) && workspace_for_rows(n) <= 16 * n + 7);
         last = workspace_for(n);
     }
     CHECK_STATUS(arenite_bare_workspace_bytes(UINT64_MAX, &bytes), ARENITE_ERR_OVERFLOW);
     CHECK_STATUS(arenite_bare_workspace_bytes(UINT64_MAX / 8, &bytes), ARENITE_ERR_OVERFLOW);
     CHECK_STATUS(arenite_bare_workspace_bytes(3, NULL), ARENITE_ERR_NULL);
+    CHECK_STATUS(arenite_bare_place_bytes(UINT64_MAX, &bytes), ARENITE_ERR_OVERFLOW);
+    CHECK_STATUS(arenite_bare_place_bytes(3, NULL), ARENITE_ERR_NULL);
     CHECK_EQ(bytes, 77);
 }
 
@@ -119,7 +128,7 @@ static void rows_equal_to_the_planner(void) {
             CHECK_OK(arenite_planner_add(planner, &b, &index));
         }
         plan = plan_of(planner);
-        CHECK_OK(arenite_bare_place(rule, rows, n, workspace, workspace_for(n), offsets, &arena, NULL));
+        CHECK_OK(arenite_bare_place(rule, rows, n, workspace, workspace_for_rows(n), offsets, &arena, NULL));
         CHECK_EQ(arena, info_of(plan).arena_bytes);
         for (i = 0; i < n; i++) {
             CHECK_EQ(offsets[i], offset_of(plan, i));
@@ -187,16 +196,16 @@ static void place_refuses(void) {
     CHECK_STATUS(arenite_bare_place(1, rows, 3, workspace, space, NULL, &arena, &f), ARENITE_ERR_NULL);
     CHECK_STATUS(arenite_bare_place(1, rows, 3, workspace, space, offsets, NULL, &f), ARENITE_ERR_NULL);
     CHECK_STATUS(arenite_bare_place(1, rows, UINT64_MAX, workspace, space, offsets, &arena, &f), ARENITE_ERR_OVERFLOW);
-    CHECK_STATUS(arenite_bare_place(1, rows, 3, workspace, workspace_for(3) - 1, offsets, &arena, &f), ARENITE_ERR_CAPACITY);
+    CHECK_STATUS(arenite_bare_place(1, rows, 3, workspace, workspace_for_rows(3) - 1, offsets, &arena, &f), ARENITE_ERR_CAPACITY);
     CHECK_EQ(f.needed - f.available, 1);
     rows[1].first = 2;
     rows[1].last = 1;
     CHECK_STATUS(arenite_bare_place(1, rows, 3, workspace, space, offsets, &arena, &f), ARENITE_ERR_ARGUMENT);
     CHECK(f.subject_kind == ARENITE_SUBJECT_BUFFER && f.subject_index == 1 && f.step == 2);
     rows[1].last = 2;
-    rows[2].flags = 4;
+    rows[2].flags = 8;
     CHECK_STATUS(arenite_bare_place(1, rows, 3, workspace, space, offsets, &arena, &f), ARENITE_ERR_ARGUMENT);
-    CHECK(f.subject_index == 2 && f.needed == 4);
+    CHECK(f.subject_index == 2 && f.needed == 8);
     rows[2].flags = 0;
     rows[2].alignment = 100;
     CHECK_STATUS(arenite_bare_place(1, rows, 3, workspace, space, offsets, &arena, &f), ARENITE_ERR_ALIGNMENT);
@@ -224,6 +233,27 @@ static void place_refuses(void) {
     CHECK_EQ(arena, 0);
 }
 
+/* Fixed rows that say so may overlap one another, never the others. */
+static void shared_rows(void) {
+    arenite_row_t rows[3];
+    uint64_t offsets[3] = {7, 7, 7}, arena = 77;
+    size_t i;
+    memset(rows, 0, sizeof rows);
+    rows[0].bytes = rows[1].bytes = rows[2].bytes = 100;
+    rows[0].flags = rows[1].flags = ARENITE_ROW_FIXED | ARENITE_ROW_SHARED;
+    rows[0].alignment = rows[1].alignment = 1;
+    rows[0].fixed_offset = 20;
+    rows[1].fixed_offset = 60;
+    for (i = 0; i < COUNT(rules); i++) {
+        CHECK_OK(arenite_bare_place(rules[i], rows, 3, workspace, sizeof workspace, offsets, &arena, NULL));
+        CHECK(offsets[0] == 20 && offsets[1] == 60 && offsets[2] == 256 && arena == 356);
+    }
+    rows[1].flags = ARENITE_ROW_FIXED; /* one of the two is enough */
+    CHECK_OK(arenite_bare_place(1, rows, 3, workspace, sizeof workspace, offsets, &arena, NULL));
+    rows[0].flags = ARENITE_ROW_FIXED;
+    CHECK_STATUS(arenite_bare_place(1, rows, 3, workspace, sizeof workspace, offsets, &arena, NULL), ARENITE_ERR_ARGUMENT);
+}
+
 int main(void) {
     RUN(workspace_sizes);
     RUN(workspace_is_exact_at_any_address);
@@ -231,5 +261,6 @@ int main(void) {
     RUN(rows_equal_to_the_planner);
     RUN(plan_refuses);
     RUN(place_refuses);
+    RUN(shared_rows);
     return DONE();
 }

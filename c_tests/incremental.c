@@ -37,7 +37,7 @@ static arenite_graph_t *t_graph(void) {
     return graph;
 }
 
-static arenite_incremental_t *create(uint32_t flags) {
+static arenite_incremental_t *create_with(uint32_t flags, const arenite_source_t *source) {
     arenite_graph_t *graph = t_graph();
     arenite_incremental_options_t o;
     arenite_incremental_t *i = NULL;
@@ -45,11 +45,16 @@ static arenite_incremental_t *create(uint32_t flags) {
     o.struct_size = sizeof o;
     o.flags = flags;
     o.alignment = 4;
+    if (source != NULL) {
+        o.main = o.persistent = *source;
+    }
     CHECK_OK(arenite_incremental_create(graph, &o, &i, NULL));
     arenite_graph_destroy(graph);
     CHECK_OK(arenite_incremental_plan(i));
     return i;
 }
+
+static arenite_incremental_t *create(uint32_t flags) { return create_with(flags, NULL); }
 
 static unsigned char *at(const arenite_incremental_t *i, uint32_t tensor) {
     void *data = NULL;
@@ -156,11 +161,127 @@ static void preserve_all_and_errors(void) {
     arenite_incremental_destroy(i);
 }
 
+static void an_overrun_names_the_node(void) {
+    arenite_incremental_t *i = create(ARENITE_INCREMENTAL_GUARD);
+    arenite_failure_t f;
+    CHECK_STATUS(arenite_incremental_guard_before(i, 0), ARENITE_ERR_STALE);
+    CHECK_OK(arenite_incremental_execute(i, 0, 2));
+    CHECK_OK(arenite_incremental_guard_before(i, 0));
+    memset(at(i, 2), 1, 9);
+    CHECK_OK(arenite_incremental_guard_after(i, 0));
+    CHECK_OK(arenite_incremental_guard_before(i, 1));
+    memset(at(i, 4), 1, 15);
+    memset(at(i, 5), 1, 18 + 2);
+    CHECK_STATUS(arenite_incremental_guard_after(i, 1), ARENITE_ERR_ARGUMENT);
+    memset(&f, 0, sizeof f);
+    f.struct_size = sizeof f;
+    CHECK_OK(arenite_incremental_last_failure(i, &f));
+    CHECK_EQ(f.subject_kind, ARENITE_SUBJECT_NODE);
+    CHECK_EQ(f.subject_index, 1);
+    CHECK_EQ(f.other_index, 5);
+    CHECK_EQ(f.needed, 2);
+    CHECK_STATUS(arenite_incremental_guard_before(i, 3), ARENITE_ERR_ARGUMENT);
+    arenite_incremental_destroy(i);
+    i = create(0);
+    CHECK_OK(arenite_incremental_execute(i, 0, 2));
+    CHECK_STATUS(arenite_incremental_guard_after(i, 0), ARENITE_ERR_UNSUPPORTED);
+    arenite_incremental_destroy(i);
+}
+
+static void runs_that_need_little_give_memory_back(void) {
+    arenite_incremental_t *i = create(0);
+    arenite_memory_policy_t policy;
+    size_t held = 0, persistent = 0;
+    int run;
+    memset(&policy, 0, sizeof policy);
+    policy.struct_size = sizeof policy;
+    policy.shrink_commits = 3;
+    policy.shrink_percent = 50;
+    CHECK_OK(arenite_incremental_set_memory_policy(i, &policy));
+    for (run = 0; run < 5; run++) {
+        CHECK_OK(arenite_incremental_reset(i));
+        CHECK_OK(arenite_incremental_set_tensor(i, 4, run == 0 ? 1 << 20 : 100, kAreniteArenaRw));
+        CHECK_OK(arenite_incremental_execute(i, 0, 0));
+        CHECK_OK(arenite_incremental_execute(i, 1, 2));
+        CHECK_OK(arenite_incremental_allocation_info(i, &held, &persistent));
+        CHECK_EQ(held >= 1 << 20, run < 4);
+    }
+    policy.shrink_percent = 101;
+    CHECK_STATUS(arenite_incremental_set_memory_policy(i, &policy), ARENITE_ERR_ARGUMENT);
+    CHECK_OK(arenite_incremental_set_memory_policy(i, NULL));
+    arenite_incremental_destroy(i);
+}
+
+/* What must survive growing is moved, not copied: the pages keep their contents. */
+static void mapped_pages_keep_their_contents(void) {
+    arenite_source_t source;
+    arenite_incremental_t *i;
+    memset(&source, 0, sizeof source);
+    source.kind = ARENITE_SOURCE_MAP;
+    i = create_with(0, &source);
+    CHECK_OK(arenite_incremental_execute(i, 0, 0));
+    memset(at(i, 0), 1, 3);
+    memset(at(i, 2), 2, 9);
+    CHECK_OK(arenite_incremental_set_tensor(i, 4, 8 << 20, kAreniteArenaRw));
+    CHECK_OK(arenite_incremental_execute(i, 1, 2));
+    memset(at(i, 4), 3, 8 << 20);
+    CHECK(at(i, 0)[2] == 1 && at(i, 2)[8] == 2);
+    arenite_incremental_destroy(i);
+}
+
+typedef struct {
+    int allocated, freed;
+} events_t;
+
+static void *event_allocate(void *user, size_t bytes, size_t alignment) {
+    unsigned char *raw = (unsigned char *)malloc(bytes + alignment + sizeof(void *));
+    unsigned char *data = raw + sizeof(void *);
+    ((events_t *)user)->allocated++;
+    data += (alignment - (uintptr_t)data % alignment) % alignment;
+    memcpy(data - sizeof(void *), &raw, sizeof raw);
+    return data;
+}
+
+static void event_free(void *user, void *data, size_t bytes, size_t alignment) {
+    void *raw;
+    (void)bytes;
+    (void)alignment;
+    ((events_t *)user)->freed++;
+    memcpy(&raw, (unsigned char *)data - sizeof raw, sizeof raw);
+    free(raw);
+}
+
+/* Behaviour 29: one allocation for one commit of the main arena, none for an empty persistent arena, one release. */
+static void events_are_those_of_the_arenas(void) {
+    events_t events = {0, 0};
+    arenite_source_t source;
+    arenite_incremental_t *i;
+    memset(&source, 0, sizeof source);
+    source.kind = ARENITE_SOURCE_CALLBACKS;
+    source.allocate = event_allocate;
+    source.deallocate = event_free;
+    source.user = &events;
+    i = create_with(0, &source);
+    CHECK_EQ(events.allocated, 0);
+    CHECK_OK(arenite_incremental_execute(i, 0, 2));
+    CHECK_OK(arenite_incremental_reset(i));
+    CHECK_OK(arenite_incremental_execute(i, 0, 2));
+    CHECK_EQ(events.allocated, 1);
+    CHECK_EQ(events.freed, 0);
+    arenite_incremental_destroy(i);
+    CHECK_EQ(events.allocated, 1);
+    CHECK_EQ(events.freed, 1);
+}
+
 int main(void) {
     RUN(what_came_before_stays);
     RUN(persistent_contents_survive);
     RUN(release_and_acquire);
     RUN(growing_without_a_reset_harms_nobody);
     RUN(preserve_all_and_errors);
+    RUN(an_overrun_names_the_node);
+    RUN(runs_that_need_little_give_memory_back);
+    RUN(mapped_pages_keep_their_contents);
+    RUN(events_are_those_of_the_arenas);
     return DONE();
 }

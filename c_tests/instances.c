@@ -71,7 +71,7 @@ static arenite_plan_t *make_plan(void) {
     return plan;
 }
 
-static arenite_instances_t *create(uint64_t instances, uint64_t arenas, uint32_t flags) {
+static arenite_instances_t *create(uint64_t instances, uint64_t arenas, uint32_t flags, const arenite_pool_t *pool) {
     arenite_plan_t *plan = make_plan();
     arenite_instances_options_t o;
     arenite_instances_t *set = NULL;
@@ -80,6 +80,7 @@ static arenite_instances_t *create(uint64_t instances, uint64_t arenas, uint32_t
     o.flags = flags;
     o.instances = instances;
     o.arenas = arenas;
+    o.pool = pool;
     CHECK_OK(arenite_instances_create(plan, &o, &set, NULL));
     arenite_plan_destroy(plan);
     return set;
@@ -121,9 +122,9 @@ static void *work(void *argument) {
     return NULL;
 }
 
-static void four_threads(void) {
+static void four_threads_with(const arenite_pool_t *pool) {
     static unsigned char constant[64];
-    arenite_instances_t *set = create(INSTANCES, ARENAS, ARENITE_INSTANCES_CHECK_THREADS);
+    arenite_instances_t *set = create(INSTANCES, ARENAS, ARENITE_INSTANCES_CHECK_THREADS, pool);
     arenite_instances_stats_t n;
     pthread_t threads[THREADS];
     job_t jobs[THREADS];
@@ -147,10 +148,44 @@ static void four_threads(void) {
     CHECK_EQ(n.running, 0);
     CHECK(n.committed_bytes <= ARENAS * 4096);
     CHECK_EQ(n.persistent_bytes, INSTANCES * 64);
+    CHECK_EQ(n.runs, THREADS * ROUNDS);
+    CHECK(n.peak >= 1 && n.peak <= ARENAS && n.high_water == n.committed_bytes);
     CHECK_OK(arenite_instances_trim(set, NULL));
     CHECK_OK(arenite_instances_stats(set, &n, NULL));
     CHECK_EQ(n.committed_bytes, 0);
     CHECK_EQ(arenite_instances_destroy(set), ARENITE_OK);
+}
+
+static void four_threads(void) { four_threads_with(NULL); }
+
+static void four_threads_on_arenas_of_a_pool(void) {
+    arenite_pool_t *pool = NULL;
+    CHECK_OK(arenite_pool_create(NULL, &pool, NULL));
+    four_threads_with(pool);
+    CHECK_OK(arenite_pool_destroy(pool, NULL));
+}
+
+static void a_pool_and_a_source_contradict_each_other(void) {
+    static unsigned char buffer[8192];
+    arenite_plan_t *plan = make_plan();
+    arenite_pool_t *pool = NULL;
+    arenite_instances_options_t o;
+    arenite_instances_t *set = NULL;
+    CHECK_OK(arenite_pool_create(NULL, &pool, NULL));
+    memset(&o, 0, sizeof o);
+    o.struct_size = sizeof o;
+    o.instances = o.arenas = 1;
+    o.pool = pool;
+    o.main.kind = ARENITE_SOURCE_BUFFER;
+    o.main.base = buffer;
+    o.main.bytes = sizeof buffer;
+    CHECK_STATUS(arenite_instances_create(plan, &o, &set, NULL), ARENITE_ERR_ARGUMENT);
+    CHECK(set == NULL);
+    o.pool = NULL;
+    CHECK_OK(arenite_instances_create(plan, &o, &set, NULL));
+    CHECK_EQ(arenite_instances_destroy(set), ARENITE_OK);
+    arenite_plan_destroy(plan);
+    CHECK_OK(arenite_pool_destroy(pool, NULL));
 }
 
 static arenite_run_t *shared_run;
@@ -172,7 +207,7 @@ static void *take_over(void *argument) {
 }
 
 static void misuse_is_refused(void) {
-    arenite_instances_t *set = create(3, 1, ARENITE_INSTANCES_CHECK_THREADS);
+    arenite_instances_t *set = create(3, 1, ARENITE_INSTANCES_CHECK_THREADS, NULL);
     arenite_run_t *none = NULL;
     arenite_status_t status = ARENITE_OK;
     arenite_failure_t f;
@@ -205,6 +240,8 @@ static void misuse_is_refused(void) {
 
 int main(void) {
     RUN(four_threads);
+    RUN(four_threads_on_arenas_of_a_pool);
+    RUN(a_pool_and_a_source_contradict_each_other);
     RUN(misuse_is_refused);
     return DONE();
 }

@@ -269,6 +269,12 @@
 /** The caller's functions. */
 #define ARENITE_SOURCE_CALLBACKS 2
 
+/**
+ * Anonymous pages of the system, which go back to it at once. What must survive growing is moved by page table where the
+ * system can do that (Linux), not copied, so that old and new are never held together. Elsewhere the same as SYSTEM.
+ */
+#define ARENITE_SOURCE_MAP 3
+
 /** Grows by as much as it has, from the system; a pool over a buffer does not grow. The default. */
 #define ARENITE_GROWTH_DEFAULT 0
 
@@ -329,6 +335,12 @@
 /** The row must be at `fixed_offset`. */
 #define ARENITE_ROW_FIXED 2
 
+/**
+ * With `ARENITE_ROW_FIXED`: it may overlap other rows with a fixed offset, and its offset may be misaligned, as whoever
+ * gave it meant it. Rows without a fixed offset keep clear of it all the same.
+ */
+#define ARENITE_ROW_SHARED 4
+
 /** Nothing is released and nothing shared, so that every tensor can be read after the run. */
 #define ARENITE_INCREMENTAL_PRESERVE_ALL 1
 
@@ -341,8 +353,14 @@
 /** Growing keeps the old block until the new one is there, also where contents need not survive. */
 #define ARENITE_INCREMENTAL_KEEP_ON_FAILURE 8
 
+/** A zone behind every tensor shows which node wrote past its end. */
+#define ARENITE_INCREMENTAL_GUARD 16
+
 /** A run refuses other threads than the one that acquired or adopted it, with `ARENITE_ERR_BUSY`. */
 #define ARENITE_INSTANCES_CHECK_THREADS 1
+
+/** Growing takes the new block before the old one is given back: both at once, but a failure moves nothing. */
+#define ARENITE_MEMORY_KEEP_ON_FAILURE 1
 
 /** The state that stands for anything: what an unknown operator may do. It stays in order with all other states. */
 #define ARENITE_STATE_WORLD UINT32_MAX
@@ -392,6 +410,9 @@ typedef struct arenite_instances_t arenite_instances_t;
 
 /** A set of equal areas of a pool, leased for an inference each. Threads: any. */
 typedef struct arenite_lease_t arenite_lease_t;
+
+/** A file mapped read-only: one copy of the weights for all sessions and instances. Threads: any. */
+typedef struct arenite_mapping_t arenite_mapping_t;
 
 /**
  * Offsets for one problem or graph.
@@ -995,6 +1016,8 @@ typedef struct arenite_instances_options_t {
     struct arenite_source_t main;
     /** For persistent memory; a buffer holds that of one instance only. */
     struct arenite_source_t persistent;
+    /** Leases the reusable arenas from this pool, which it keeps alive; `main` is then all 0. Null for `main`. */
+    const struct arenite_pool_t *pool;
 } arenite_instances_options_t;
 
 /** What instances hold. Set `struct_size` and `flags` before passing it. */
@@ -1011,8 +1034,16 @@ typedef struct arenite_instances_stats_t {
     uint64_t high_water;
     /** Arenas lent. */
     uint64_t running;
-    /** How often a source was asked or given something back. */
+    /** How often a pool or source was asked or given something back. */
     uint64_t heap_calls;
+    /** The most arenas lent at a time. */
+    uint64_t peak;
+    /** Runs begun so far. */
+    uint64_t runs;
+    /** Those that had to wait for an arena. */
+    uint64_t waits;
+    /** Those refused because all arenas were lent or there was no memory. */
+    uint64_t refused;
 } arenite_instances_stats_t;
 
 /** What the leases of a set did. */
@@ -1036,6 +1067,27 @@ typedef struct arenite_lease_stats_t {
     /** Requests refused. */
     uint64_t refused;
 } arenite_lease_stats_t;
+
+/** Rules for the memory of a reusable arena: all 0 grows exactly, never shrinks by itself and has no limit. */
+typedef struct arenite_memory_policy_t {
+    /** `sizeof(arenite_memory_policy_t)`. */
+    uint32_t struct_size;
+    /** `ARENITE_MEMORY_` bits. */
+    uint32_t flags;
+    /** 0 grows exactly; otherwise doubling never asks for more than this many bytes. */
+    uint64_t growth_cap;
+    /** The most bytes it may hold; 0 for no limit. */
+    uint64_t limit;
+    /** A block above this is given back by the first commit that needs no more; 0 for never. */
+    uint64_t idle_cap;
+    /**
+     * After so many commits in a row that need little the memory is given back; 0 for never. For an incremental planner a
+     * commit is a run from one reset to the next.
+     */
+    uint32_t shrink_commits;
+    /** What "little" is, in per cent of what is held: 0 to 100. */
+    uint32_t shrink_percent;
+} arenite_memory_policy_t;
 
 /** One node's use of state that no tensor shows: a resource variable, a random generator, a file. */
 typedef struct arenite_touch_t {
@@ -1094,6 +1146,12 @@ typedef struct arenite_order_result_t {
     /** 1 where it is another than the given one. */
     uint32_t changed;
 } arenite_order_result_t;
+
+/**
+ * Takes `bytes` bytes of a trace: whole lines, not terminated by 0, valid during the call. Called from whatever thread
+ * uses the pool. Must not unwind or longjmp, and must not call the pool.
+ */
+typedef void (*arenite_trace_fn)(void *user, const uint8_t *text, size_t bytes);
 
 /** How a session plans and where its memory comes from. Fields that are 0 have their defaults. */
 typedef struct arenite_session_options_t {
@@ -2148,12 +2206,19 @@ arenite_status_t arenite_frame_stats(const struct arenite_pool_t *pool,
 /* ---- bare -------------------------------------------------------------------------------------- */
 
 /**
- * Writes how many bytes of workspace `arenite_bare_plan` needs for `count` tensors and `arenite_bare_place` for `count`
- * rows, at any address.
+ * Writes how many bytes of workspace `arenite_bare_plan` needs for `count` tensors, at any address.
  *
  * Returns: `ARENITE_OK`; `ARENITE_ERR_OVERFLOW`. Threads: any.
  */
 ARENITE_NODISCARD arenite_status_t arenite_bare_workspace_bytes(uint64_t count, size_t *out_bytes);
+
+/**
+ * Writes how many bytes of workspace `arenite_bare_place` needs for `count` rows, at any address: less than
+ * `arenite_bare_workspace_bytes` says.
+ *
+ * Returns: `ARENITE_OK`; `ARENITE_ERR_OVERFLOW`. Threads: any.
+ */
+ARENITE_NODISCARD arenite_status_t arenite_bare_place_bytes(uint64_t count, size_t *out_bytes);
 
 /**
  * Plans an engine's graph without a heap: lifetimes, in-place sharing and one of the greedy rules.
@@ -2170,7 +2235,7 @@ arenite_status_t arenite_bare_plan(const struct arenite_lite_desc_t *desc,
                                    const struct arenite_graph_options_t *options,
                                    uint32_t strategy,
                                    void *workspace,
-                                   size_t workspace_bytes,
+                                   size_t bytes,
                                    uint64_t *offsets,
                                    uint64_t count,
                                    uint64_t *out_arena_bytes,
@@ -2179,15 +2244,16 @@ arenite_status_t arenite_bare_plan(const struct arenite_lite_desc_t *desc,
 /**
  * Places rows without a heap by one of the greedy rules.
  *
- * `offsets` receives one offset per row, 0 for a row of 0 bytes. Returns and the rest as `arenite_bare_plan`;
- * `ARENITE_ERR_ARGUMENT` also for a row that ends before it begins and for two fixed rows that collide (both named).
+ * The workspace has at least `arenite_bare_place_bytes`. `offsets` receives one offset per row, 0 for a row of 0 bytes;
+ * it must not overlap the workspace or the rows. Returns and the rest as `arenite_bare_plan`;
+ * `ARENITE_ERR_ARGUMENT` also for a row that ends before it begins and for two fixed rows that collide without `ARENITE_ROW_SHARED` (both named).
  */
 ARENITE_NODISCARD
 arenite_status_t arenite_bare_place(uint32_t strategy,
                                     const struct arenite_row_t *rows,
                                     uint64_t count,
                                     void *workspace,
-                                    size_t workspace_bytes,
+                                    size_t bytes,
                                     uint64_t *offsets,
                                     uint64_t *out_arena_bytes,
                                     struct arenite_failure_t *failure);
@@ -2298,6 +2364,27 @@ arenite_status_t arenite_incremental_allocation_info(const struct arenite_increm
                                                      size_t *out_persistent_bytes);
 
 /**
+ * With `ARENITE_INCREMENTAL_GUARD`: call before each node runs, in order.
+ *
+ * Returns: `ARENITE_OK`; `ARENITE_ERR_UNSUPPORTED` without guard mode; `ARENITE_ERR_STALE` without memory;
+ * `ARENITE_ERR_ARGUMENT` where there is no such node.
+ */
+ARENITE_NODISCARD
+arenite_status_t arenite_incremental_guard_before(struct arenite_incremental_t *incremental,
+                                                  int32_t node);
+
+/**
+ * With `ARENITE_INCREMENTAL_GUARD`: call after each node.
+ *
+ * Returns as `arenite_incremental_guard_before`, and `ARENITE_ERR_ARGUMENT` where the node wrote past the end of a tensor: the
+ * record names the node, the tensor, and in `needed` how many bytes past the end the last damage lies. The next node is not
+ * blamed for it.
+ */
+ARENITE_NODISCARD
+arenite_status_t arenite_incremental_guard_after(struct arenite_incremental_t *incremental,
+                                                 int32_t node);
+
+/**
  * Writes what is placed as text that ends in a zero: the arenas, each tensor's life span and bytes, the five fullest nodes.
  * TFLite's DumpDebugInfo.
  *
@@ -2366,7 +2453,7 @@ arenite_status_t arenite_instances_stats(const struct arenite_instances_t *insta
                                          struct arenite_instances_stats_t *out,
                                          struct arenite_failure_t *failure);
 
-/** Gives arenas that are not lent back to their source. Any thread; `failure` may be null. */
+/** Gives arenas that are not lent back to their pool or source. Any thread; `failure` may be null. */
 ARENITE_NODISCARD
 arenite_status_t arenite_instances_trim(const struct arenite_instances_t *instances,
                                         struct arenite_failure_t *failure);
@@ -2446,6 +2533,85 @@ ARENITE_NODISCARD
 arenite_status_t arenite_lease_stats(const struct arenite_lease_t *lease,
                                      struct arenite_lease_stats_t *out);
 
+/* ---- mapping ----------------------------------------------------------------------------------- */
+
+/**
+ * Maps the file at `path`. It must not be shortened while it is mapped: touching what is gone ends the process.
+ *
+ * Where the system cannot map files it is read into memory. Returns: `ARENITE_OK`; `ARENITE_ERR_ARGUMENT` where the file
+ * cannot be opened or mapped, with the reason in the record; `ARENITE_ERR_NULL`, `ARENITE_ERR_NO_MEMORY`. `failure` may be null.
+ * Ownership: `*out` is the caller's until `arenite_mapping_destroy`.
+ */
+ARENITE_NODISCARD
+arenite_status_t arenite_mapping_open(const char *path,
+                                      struct arenite_mapping_t **out,
+                                      struct arenite_failure_t *failure);
+
+/** Writes where the file's bytes are and how many. Valid until the mapping is destroyed and nothing is bound to it any more. */
+ARENITE_NODISCARD
+arenite_status_t arenite_mapping_data(const struct arenite_mapping_t *mapping,
+                                      const void **out_data,
+                                      size_t *out_bytes);
+
+/* ---- session ----------------------------------------------------------------------------------- */
+
+/**
+ * Says that a constant's data begins at byte `offset` of a mapped file, which the session keeps alive.
+ *
+ * Returns: `ARENITE_OK`; `ARENITE_ERR_CAPACITY` where the tensor reaches past the end of the file; and as
+ * `arenite_session_bind_constant`. `arenite_session_misaligned_constants` says which of them the kernels cannot use in place.
+ */
+ARENITE_NODISCARD
+arenite_status_t arenite_session_bind_mapped(struct arenite_session_t *session,
+                                             uint32_t subgraph,
+                                             uint32_t tensor,
+                                             const struct arenite_mapping_t *mapping,
+                                             uint64_t offset);
+
+/* ---- instances --------------------------------------------------------------------------------- */
+
+/** The same for all instances at once. Any thread; `failure` may be null. */
+ARENITE_NODISCARD
+arenite_status_t arenite_instances_bind_mapped(const struct arenite_instances_t *instances,
+                                               uint32_t subgraph,
+                                               uint32_t tensor,
+                                               const struct arenite_mapping_t *mapping,
+                                               uint64_t offset,
+                                               struct arenite_failure_t *failure);
+
+/* ---- mapping ----------------------------------------------------------------------------------- */
+
+/**
+ * Destroys a mapping; null is allowed. The file stays mapped until everything that is bound to it is destroyed.
+ *
+ * Returns: `ARENITE_OK`; `ARENITE_ERR_BUSY` while another call uses it.
+ */
+arenite_status_t arenite_mapping_destroy(struct arenite_mapping_t *mapping);
+
+/* ---- session ----------------------------------------------------------------------------------- */
+
+/**
+ * Changes the rules for the reusable arena's memory; null for the defaults. They hold from the next commit that has something
+ * to do, which then also meets a limit below what is held, or says that the plan needs more.
+ *
+ * Returns: `ARENITE_OK`; `ARENITE_ERR_ARGUMENT` for a percentage above 100.
+ */
+ARENITE_NODISCARD
+arenite_status_t arenite_session_set_memory_policy(struct arenite_session_t *session,
+                                                   const struct arenite_memory_policy_t *policy);
+
+/* ---- incremental ------------------------------------------------------------------------------- */
+
+/**
+ * Changes the rules for the main arena's memory; null for the defaults. They hold from the next execution on, and less memory
+ * is held from the first one after a reset.
+ *
+ * Returns: `ARENITE_OK`; `ARENITE_ERR_ARGUMENT` for a percentage above 100.
+ */
+ARENITE_NODISCARD
+arenite_status_t arenite_incremental_set_memory_policy(struct arenite_incremental_t *incremental,
+                                                       const struct arenite_memory_policy_t *policy);
+
 /* ---- graph ------------------------------------------------------------------------------------- */
 
 /**
@@ -2481,6 +2647,34 @@ arenite_status_t arenite_graph_set_order(struct arenite_graph_t *graph,
                                          uint32_t subgraph,
                                          const uint32_t *nodes,
                                          uint64_t count);
+
+/* ---- pool -------------------------------------------------------------------------------------- */
+
+/**
+ * Writes every request from now on to a new file (an existing one is overwritten), until `arenite_pool_trace_stop` or the
+ * pool's end. One event a line: `a ID BYTES ALIGNMENT`, `f ID`, `r ID NEWBYTES`; `# frame SIGNATURE` where a frame begins.
+ *
+ * Meanwhile frames that begin are not served from their plans, so that nothing is missing. Blocks live already are left
+ * out. Returns: `ARENITE_OK`; `ARENITE_ERR_NULL`; `ARENITE_ERR_ARGUMENT` where the file cannot be created.
+ */
+ARENITE_NODISCARD
+arenite_status_t arenite_pool_trace_to_file(const struct arenite_pool_t *pool,
+                                            const char *path,
+                                            struct arenite_failure_t *failure);
+
+/** The same to a function, with `user` as its first argument. `ARENITE_ERR_NULL` without a function. */
+ARENITE_NODISCARD
+arenite_status_t arenite_pool_trace_to(const struct arenite_pool_t *pool,
+                                       arenite_trace_fn write,
+                                       void *user);
+
+/**
+ * Ends a recording; blocks still live are written as freed, so that the trace can be replayed in a loop.
+ *
+ * Returns: `ARENITE_OK`; `ARENITE_ERR_ARGUMENT` where nothing is being recorded; `ARENITE_ERR_NO_MEMORY` where the file
+ * could not be written whole.
+ */
+ARENITE_NODISCARD arenite_status_t arenite_pool_trace_stop(const struct arenite_pool_t *pool);
 
 /* ---- session ----------------------------------------------------------------------------------- */
 

@@ -18,6 +18,9 @@ impl Rng {
     }
 }
 
+const SIDES: [Side; 8] =
+    [Side::Auto, Side::Low, Side::High, Side::Lowest, Side::Scratch, Side::Short, Side::Long, Side::Grow];
+
 type VecHeap = Heap<Vec<Node>, Vec<u32>>;
 
 fn heap(base: u64, bytes: u64, nodes: usize) -> VecHeap {
@@ -96,7 +99,7 @@ fn run(seed: u64, base: u64, bytes: u64, nodes: usize, ops: u64, limit: Option<u
             0..=6 if !full => {
                 let (bytes, align) = (size(&mut r), 1 << r.below(17));
                 let extra = if r.below(8) == 0 { r.below(2000) } else { 0 };
-                let side = [Side::Auto, Side::Low, Side::High][r.below(3) as usize];
+                let side = SIDES[r.below(SIDES.len() as u64) as usize];
                 match h.alloc_with(&Request::new(bytes, align).extra(extra).side(side)) {
                     Ok(handle) => {
                         let (held, requested) = h.size(handle).unwrap();
@@ -327,6 +330,25 @@ fn br_34_alignment_survives_every_resize() {
 }
 
 #[test]
+fn growing_blocks_are_kept_apart() {
+    let mut h = heap(0, 16 << 20, 1024);
+    let mut blocks: Vec<Handle> =
+        (0..8).map(|_| h.alloc_with(&Request::new(1 << 10, 4096).side(Side::Grow)).unwrap()).collect();
+    // Each can grow to a sixteenth of the region where it is, all of them at the same time.
+    for step in 1..=1024u64 {
+        for b in &mut blocks {
+            assert_eq!(h.resize(*b, step << 10, 0), Ok(true), "{step}");
+        }
+    }
+    h.check().unwrap();
+    // A request that fits nowhere in the largest block's middle still gets what there is.
+    let mut h = heap(128, 8192, 64);
+    assert!(h.alloc_with(&Request::new(4096, 4096).side(Side::Grow)).is_ok());
+    assert_eq!(h.alloc_with(&Request::new(8192, 1).side(Side::Grow)), Err(Fault::NoSpace));
+    h.check().unwrap();
+}
+
+#[test]
 fn br_35_sizes_and_alignments_on_a_grid() {
     let mut h = heap(0x80, 64 << 20, 4096);
     let mut live = Vec::new();
@@ -413,6 +435,29 @@ fn br_41_a_shrunk_tail_is_whole_granules() {
     for b in [p, wall, tail] {
         h.free(b).unwrap();
     }
+    h.check().unwrap();
+}
+
+#[test]
+fn the_lowest_place_wins_over_the_best_fit() {
+    let mut h = heap(0, 1 << 20, 256);
+    let mut blocks = Vec::new();
+    // Gaps of 4096, 1024 and 512 bytes, in that order.
+    for bytes in [4096, 1024, 512] {
+        blocks.push(h.alloc_with(&Request::new(bytes, 1).side(Side::Low)).unwrap());
+        h.alloc_with(&Request::new(128, 1).side(Side::Low)).unwrap();
+    }
+    let (first, second) = (blocks[0].offset(), blocks[1].offset());
+    for block in blocks {
+        h.free(block).unwrap();
+    }
+    let lowest =
+        |h: &mut VecHeap, bytes, align| h.alloc_with(&Request::new(bytes, align).side(Side::Lowest)).unwrap().offset();
+    assert_eq!(lowest(&mut h, 500, 1), first);
+    assert_eq!(lowest(&mut h, 3000, 1), first + 512);
+    assert_eq!(lowest(&mut h, 1000, 1), second);
+    assert_eq!(lowest(&mut h, 100, 4096), 8192);
+    assert!(lowest(&mut h, 1 << 18, 1) > second);
     h.check().unwrap();
 }
 

@@ -556,3 +556,21 @@ fn headroom_saves_the_copies_of_a_growing_buffer() {
     unsafe { pool.free_sized(p, 63_000) }.unwrap();
     free(&pool, wall).unwrap();
 }
+
+#[test]
+fn a_block_of_the_fallback_has_its_tail_too() {
+    for tail in [Tail::Readable(4096), Tail::Exclusive(4096)] {
+        let other = Arc::new(Pool::new(PoolConfig::default()).unwrap());
+        let pool = Pool::new(PoolConfig { fallback: Fallback::Pool(other.clone()), tail, ..fixed(1 << 16) }).unwrap();
+        let block = pool.alloc(1 << 17, 128).unwrap();
+        assert!(other.usable_size(block).unwrap() >= (1 << 17) + 4096);
+        // SAFETY: the block is live.
+        unsafe { pool.free(block) }.unwrap();
+        let system = Pool::new(PoolConfig { fallback: Fallback::System, tail, ..fixed(1 << 16) }).unwrap();
+        let block = system.alloc(1 << 17, 4096).unwrap();
+        // SAFETY: the tail belongs to the block, as `Exclusive` says; with `Readable` this one is its own as well.
+        unsafe { block.write_bytes(7, (1 << 17) + 4096) };
+        // SAFETY: the block is live.
+        unsafe { system.free(block) }.unwrap();
+    }
+}

@@ -1,10 +1,11 @@
 //! TFLite's planner life cycle over real memory: the behaviours that concern execution, and what TFLite gets wrong.
 
-use arenite::error::Kind;
+use arenite::error::{Kind, Subject};
 use arenite::graph::incremental::{Incremental, Sharing};
 use arenite::graph::owned::{Graph, NodeSpec};
 use arenite::graph::tables::{Allocation, InPlace, Tensor};
 use arenite::runtime::incremental::{IncrementalArena, IncrementalConfig};
+use arenite::runtime::store::{MemoryPolicy, Shrink};
 use arenite::units::Align;
 
 type Op<'a> = (&'a [i32], &'a [i32], &'a [i32]);
@@ -202,4 +203,75 @@ fn the_dump_names_tensors_and_the_fullest_nodes() {
     assert!(text.starts_with("main arena 57 bytes, persistent arena 0 bytes\n"), "{text}");
     assert!(text.contains("tensor 4: 15 bytes at main 32, nodes 1 to 2\n"), "{text}");
     assert!(text.contains("node 1: 51 bytes alive"), "{text}");
+}
+
+#[test]
+fn an_overrun_names_the_operator_also_after_growth() {
+    let mut g = t_graph();
+    let config = IncrementalConfig { guard: true, ..IncrementalConfig::default() };
+    let mut a = IncrementalArena::new(&config);
+    assert_eq!(arena().guard_before(&g, 0).unwrap_err().kind, Kind::Unsupported);
+    a.plan(&g).unwrap();
+    assert_eq!(a.guard_before(&g, 0).unwrap_err().kind, Kind::Stale);
+    a.execute(&g, 0, 0).unwrap();
+    assert_eq!(a.guard_after(&g, 3).unwrap_err().kind, Kind::Argument);
+    // Writes `past` bytes more than the tensor has.
+    let write = |a: &IncrementalArena, g: &Graph, t: usize, past: usize| {
+        let (data, bytes) = a.resolve(g, t).unwrap().unwrap();
+        // SAFETY: the zone behind the tensor has 64 bytes.
+        unsafe { data.as_ptr().write_bytes(7, bytes + past) };
+    };
+    a.guard_before(&g, 0).unwrap();
+    write(&a, &g, 2, 0);
+    a.guard_after(&g, 0).unwrap();
+    a.reset_after(0);
+    g.tensor_mut(4).unwrap().bytes = Some(500);
+    a.execute(&g, 1, 2).unwrap();
+    a.guard_before(&g, 1).unwrap();
+    write(&a, &g, 4, 0);
+    write(&a, &g, 5, 3);
+    let e = a.guard_after(&g, 1).unwrap_err();
+    assert_eq!((e.subject, e.other, e.needed), (Subject::Node(1), Subject::Tensor(5), Some(3)));
+    assert!(a.guard_after(&g, 1).is_ok(), "the zone is repaired, so nobody is blamed twice");
+    a.guard_before(&g, 2).unwrap();
+    write(&a, &g, 3, 0);
+    write(&a, &g, 4, 64);
+    let e = a.guard_after(&g, 2).unwrap_err();
+    assert_eq!((e.subject, e.other, e.needed), (Subject::Node(2), Subject::Tensor(4), Some(64)), "an input");
+    // Other memory has other bytes in its zones, which is nobody's fault.
+    a.release();
+    a.acquire().unwrap();
+    a.guard_before(&g, 1).unwrap();
+    a.guard_after(&g, 1).unwrap();
+}
+
+#[test]
+fn runs_that_need_little_give_memory_back() {
+    let mut g = t_graph();
+    let mut a = arena();
+    let policy = MemoryPolicy { shrink: Shrink::After { commits: 3, percent: 50 }, ..MemoryPolicy::default() };
+    a.set_memory_policy(policy);
+    a.plan(&g).unwrap();
+    let mut held = Vec::new();
+    for bytes in [1 << 20, 100, 100, 100, 100, 100] {
+        a.reset();
+        g.tensor_mut(4).unwrap().bytes = Some(bytes);
+        // Range by range: the first needs less than the run.
+        for n in 0..3 {
+            a.execute(&g, n, n).unwrap();
+        }
+        held.push(a.allocation_info().0);
+    }
+    assert!(held[..4].iter().all(|&h| h >= 1 << 20) && held[4..].iter().all(|&h| h < 1024), "{held:?}");
+    let small = held[5] as u64;
+    g.tensor_mut(4).unwrap().bytes = Some(1 << 20);
+    a.reset();
+    a.execute(&g, 0, 2).unwrap();
+    g.tensor_mut(4).unwrap().bytes = Some(100);
+    a.reset();
+    a.execute(&g, 0, 2).unwrap();
+    a.set_memory_policy(MemoryPolicy { limit: Some(small), ..MemoryPolicy::default() });
+    a.reset();
+    a.execute(&g, 0, 2).unwrap();
+    assert_eq!(a.allocation_info().0 as u64, small, "a limit that came later is met");
 }

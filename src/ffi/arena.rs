@@ -33,6 +33,9 @@ pub const ARENITE_SOURCE_SYSTEM: u32 = 0;
 pub const ARENITE_SOURCE_BUFFER: u32 = 1;
 /// The caller's functions.
 pub const ARENITE_SOURCE_CALLBACKS: u32 = 2;
+/// Anonymous pages of the system, which go back to it at once. What must survive growing is moved by page table where the
+/// system can do that (Linux), not copied, so that old and new are never held together. Elsewhere the same as SYSTEM.
+pub const ARENITE_SOURCE_MAP: u32 = 3;
 
 /// Returns `bytes` bytes at a multiple of `alignment`, or null. Must not unwind or longjmp.
 pub type arenite_allocate_fn =
@@ -97,6 +100,7 @@ pub(crate) fn source(s: &arenite_source_t) -> Result<Source, Error> {
     super::options::zero(s.reserved)?;
     match s.kind {
         ARENITE_SOURCE_SYSTEM => Ok(Source::System),
+        ARENITE_SOURCE_MAP => Ok(Source::Map),
         ARENITE_SOURCE_BUFFER => {
             let base = match NonNull::new(s.base.cast::<u8>()) {
                 Some(base) => base,

@@ -17,13 +17,16 @@ use crate::graph::inplace::Share;
 use crate::graph::liveness::Lifetime;
 use crate::graph::rows::{home_row, rows, Workspace};
 use crate::graph::tables::Tables;
-use crate::planner::greedy::{place, workspace_words, Row, Rule};
+use crate::planner::greedy::{place, place_with, workspace_words, Row, Rule};
 use crate::units::{Align, DEFAULT_ALIGN};
 
 /// The row is alive to the end of the run and beyond.
 pub const ARENITE_ROW_KEPT: u32 = 1;
 /// The row must be at `fixed_offset`.
 pub const ARENITE_ROW_FIXED: u32 = 2;
+/// With `ARENITE_ROW_FIXED`: it may overlap other rows with a fixed offset, and its offset may be misaligned, as whoever
+/// gave it meant it. Rows without a fixed offset keep clear of it all the same.
+pub const ARENITE_ROW_SHARED: u32 = 4;
 
 /// A buffer with one lifetime, for `arenite_bare_place`. An array element: it never grows.
 #[repr(C)]
@@ -60,10 +63,13 @@ const PER_TENSOR: usize =
     size_of::<Row>() + size_of::<u64>() + size_of::<Lifetime>() + size_of::<Share>() + 2 * size_of::<u32>();
 const SLACK: usize = align_of::<Row>() - 1;
 
-fn workspace_bytes(count: u64) -> Result<usize, Error> {
+/// The same for rows, which are read where the caller keeps them.
+const PER_ROW: usize = size_of::<u64>() + 2 * size_of::<u32>();
+
+fn workspace_bytes(count: u64, each: usize) -> Result<usize, Error> {
     let overflow = Error::overflow("the workspace does not fit the address space").needed(count);
     let n = usize::try_from(count).map_err(|_| overflow)?;
-    n.checked_mul(PER_TENSOR).and_then(|b| b.checked_add(SLACK)).ok_or(overflow)
+    n.checked_mul(each).and_then(|b| b.checked_add(SLACK)).ok_or(overflow)
 }
 
 /// The caller's workspace, cut into arrays from the strictest alignment down.
@@ -74,9 +80,8 @@ struct Cut {
 impl Cut {
     /// # Safety
     /// `workspace` is null or writable for `bytes`, and nobody else uses it while the arrays live.
-    unsafe fn new(workspace: *mut c_void, bytes: usize, count: u64) -> Result<Cut, Error> {
+    unsafe fn new(workspace: *mut c_void, bytes: usize, needed: usize) -> Result<Cut, Error> {
         let base = NonNull::new(workspace.cast::<u8>()).ok_or(Error::new(Kind::Null, "the workspace is null"))?;
-        let needed = workspace_bytes(count)?;
         if bytes < needed {
             return Err(Error::capacity("the workspace is too small").needed(needed as u64).available(bytes as u64));
         }
@@ -108,8 +113,7 @@ const NO_ROW: Row = Row { size: 0, align: Align::ONE, first: 0, last: 0, kept: f
 const _: () = assert!(align_of::<Row>() >= align_of::<u64>() && align_of::<u64>() >= align_of::<Lifetime>());
 const _: () = assert!(align_of::<Lifetime>() >= align_of::<Share>() && align_of::<Share>() >= align_of::<u32>());
 
-/// Writes how many bytes of workspace `arenite_bare_plan` needs for `count` tensors and `arenite_bare_place` for `count`
-/// rows, at any address.
+/// Writes how many bytes of workspace `arenite_bare_plan` needs for `count` tensors, at any address.
 ///
 /// Returns: `ARENITE_OK`; `ARENITE_ERR_OVERFLOW`. Threads: any.
 ///
@@ -121,7 +125,25 @@ pub unsafe extern "C" fn arenite_bare_workspace_bytes(count: u64, out_bytes: *mu
     guard::call(|| {
         // SAFETY: the caller's contract.
         let out = unsafe { guard::out(out_bytes, "out_bytes is null") }?;
-        out.write(workspace_bytes(count)?);
+        out.write(workspace_bytes(count, PER_TENSOR)?);
+        Ok(())
+    })
+}
+
+/// Writes how many bytes of workspace `arenite_bare_place` needs for `count` rows, at any address: less than
+/// `arenite_bare_workspace_bytes` says.
+///
+/// Returns: `ARENITE_OK`; `ARENITE_ERR_OVERFLOW`. Threads: any.
+///
+/// # Safety
+/// `out_bytes` is null or valid for one write.
+#[no_mangle]
+#[must_use]
+pub unsafe extern "C" fn arenite_bare_place_bytes(count: u64, out_bytes: *mut usize) -> arenite_status_t {
+    guard::call(|| {
+        // SAFETY: the caller's contract.
+        let out = unsafe { guard::out(out_bytes, "out_bytes is null") }?;
+        out.write(workspace_bytes(count, PER_ROW)?);
         Ok(())
     })
 }
@@ -137,7 +159,7 @@ pub unsafe extern "C" fn arenite_bare_workspace_bytes(count: u64, out_bytes: *mu
 ///
 /// # Safety
 /// `desc` is null or a struct of its `struct_size` whose arrays are readable; `options` is null or a struct of its
-/// `struct_size`; `workspace` is writable for `workspace_bytes`, `offsets` for `count`; `out_arena_bytes` is null or valid
+/// `struct_size`; `workspace` is writable for `bytes`, `offsets` for `count`; `out_arena_bytes` is null or valid
 /// for one write; `failure` is null or writable for its `struct_size`.
 #[no_mangle]
 #[must_use]
@@ -146,7 +168,7 @@ pub unsafe extern "C" fn arenite_bare_plan(
     options: *const arenite_graph_options_t,
     strategy: u32,
     workspace: *mut c_void,
-    workspace_bytes: usize,
+    bytes: usize,
     offsets: *mut u64,
     count: u64,
     out_arena_bytes: *mut u64,
@@ -168,7 +190,7 @@ pub unsafe extern "C" fn arenite_bare_plan(
             return Err(Error::capacity("the offset array is too short (entries)").needed(n as u64).available(count));
         }
         // SAFETY: the caller's contract on `workspace`.
-        let mut cut = unsafe { Cut::new(workspace, workspace_bytes, n as u64) }?;
+        let mut cut = unsafe { Cut::new(workspace, bytes, workspace_bytes(n as u64, PER_TENSOR)?) }?;
         // SAFETY: `Cut::new` checked the size of these arrays together.
         let table = unsafe { cut.array(n, NO_ROW) };
         // SAFETY: as above.
@@ -192,13 +214,32 @@ pub unsafe extern "C" fn arenite_bare_plan(
     unsafe { guard::call_with(failure, body) }
 }
 
+/// The caller's row as the rules take it.
+fn row(given: &arenite_row_t) -> Result<Row, Error> {
+    if given.first > given.last {
+        return Err(Error::argument("a row ends before it begins"));
+    }
+    if given.flags & !(ARENITE_ROW_KEPT | ARENITE_ROW_FIXED | ARENITE_ROW_SHARED) != 0 {
+        return Err(Error::argument("a row has an unknown flag").needed(given.flags.into()));
+    }
+    Ok(Row {
+        size: given.bytes,
+        align: optional_align(given.alignment)?.unwrap_or(DEFAULT_ALIGN),
+        first: given.first,
+        last: given.last,
+        kept: given.flags & ARENITE_ROW_KEPT != 0,
+        fixed: (given.flags & ARENITE_ROW_FIXED != 0).then_some(given.fixed_offset),
+    })
+}
+
 /// Places rows without a heap by one of the greedy rules.
 ///
-/// `offsets` receives one offset per row, 0 for a row of 0 bytes. Returns and the rest as `arenite_bare_plan`;
-/// `ARENITE_ERR_ARGUMENT` also for a row that ends before it begins and for two fixed rows that collide (both named).
+/// The workspace has at least `arenite_bare_place_bytes`. `offsets` receives one offset per row, 0 for a row of 0 bytes;
+/// it must not overlap the workspace or the rows. Returns and the rest as `arenite_bare_plan`;
+/// `ARENITE_ERR_ARGUMENT` also for a row that ends before it begins and for two fixed rows that collide without `ARENITE_ROW_SHARED` (both named).
 ///
 /// # Safety
-/// `rows` is readable for `count`, `workspace` writable for `workspace_bytes`, `offsets` for `count`; `out_arena_bytes` is
+/// `rows` is readable for `count`, `workspace` writable for `bytes`, `offsets` for `count`; `out_arena_bytes` is
 /// null or valid for one write; `failure` is null or writable for its `struct_size`.
 #[no_mangle]
 #[must_use]
@@ -207,7 +248,7 @@ pub unsafe extern "C" fn arenite_bare_place(
     rows: *const arenite_row_t,
     count: u64,
     workspace: *mut c_void,
-    workspace_bytes: usize,
+    bytes: usize,
     offsets: *mut u64,
     out_arena_bytes: *mut u64,
     failure: *mut arenite_failure_t,
@@ -220,31 +261,17 @@ pub unsafe extern "C" fn arenite_bare_place(
         // SAFETY: the caller's contract on `offsets`.
         let offsets = unsafe { abi::array_mut(offsets, count, "offsets is null") }?;
         let rule = rule(strategy)?;
+        for (i, g) in given.iter().enumerate() {
+            row(g).map_err(|e| e.buffer(i).at(g.first))?;
+        }
         // SAFETY: the caller's contract on `workspace`.
-        let mut cut = unsafe { Cut::new(workspace, workspace_bytes, count) }?;
+        let mut cut = unsafe { Cut::new(workspace, bytes, workspace_bytes(count, PER_ROW)?) }?;
         // SAFETY: `Cut::new` checked the size of these arrays together.
-        let table = unsafe { cut.array(given.len(), NO_ROW) };
-        // SAFETY: as above.
         let found = unsafe { cut.array(given.len(), 0u64) };
         // SAFETY: as above.
         let words = unsafe { cut.array(workspace_words(given.len()).unwrap_or(0), 0u32) };
-        for (i, (row, g)) in table.iter_mut().zip(given).enumerate() {
-            if g.first > g.last {
-                return Err(Error::argument("a row ends before it begins").buffer(i).at(g.first));
-            }
-            if g.flags & !(ARENITE_ROW_KEPT | ARENITE_ROW_FIXED) != 0 {
-                return Err(Error::argument("a row has an unknown flag").buffer(i).needed(g.flags.into()));
-            }
-            *row = Row {
-                size: g.bytes,
-                align: optional_align(g.alignment).map_err(|e| e.buffer(i))?.unwrap_or(DEFAULT_ALIGN),
-                first: g.first,
-                last: g.last,
-                kept: g.flags & ARENITE_ROW_KEPT != 0,
-                fixed: (g.flags & ARENITE_ROW_FIXED != 0).then_some(g.fixed_offset),
-            };
-        }
-        let arena = place(rule, table, words, found)?;
+        let shared = |i: usize| given[i].flags & ARENITE_ROW_SHARED != 0;
+        let arena = place_with(rule, given.len(), (&|i| row(&given[i]).unwrap_or(NO_ROW), &shared), words, found)?;
         offsets.copy_from_slice(found);
         out.write(arena);
         Ok(())

@@ -1,23 +1,18 @@
 //! TFLite's planner life cycle over real memory.
 
 use core::ffi::{c_char, c_void};
-use core::mem::size_of;
 
-use super::abi::{self, Versioned};
-use super::arena::{arenite_source_t, source, SYSTEM};
+use super::abi;
 use super::graph::arenite_graph_t;
 use super::guard;
 use super::handle::{self, Opaque};
-use super::options::optional_align;
+use super::incremental_options::{arenite_incremental_options_t, read_incremental};
 use super::session::write_address;
 use super::status::{arenite_failure_t, arenite_status_t};
 use crate::error::{Error, Subject};
-use crate::graph::incremental::Sharing;
 use crate::graph::owned::Graph;
 use crate::graph::tables::{Allocation, Tables};
-use crate::runtime::incremental::{IncrementalArena, IncrementalConfig};
-use crate::runtime::store::MemoryPolicy;
-use crate::units::DEFAULT_ALIGN;
+use crate::runtime::incremental::IncrementalArena;
 
 /// One graph whose tensors get their sizes while it runs, with the memory for it. Threads: one at a time for calls that
 /// change it.
@@ -27,60 +22,13 @@ pub struct arenite_incremental_t {
 
 pub(crate) struct IncrementalInner {
     graph: Graph,
-    arena: IncrementalArena,
+    pub(crate) arena: IncrementalArena,
 }
 
 impl Opaque for arenite_incremental_t {
     type Inner = IncrementalInner;
     const MAGIC: [u8; 4] = *b"incr";
     const NULL: &'static str = "the incremental planner is null";
-}
-
-/// Nothing is released and nothing shared, so that every tensor can be read after the run.
-pub const ARENITE_INCREMENTAL_PRESERVE_ALL: u32 = 1;
-/// Tensors share bytes in place exactly as in TFLite, also where that corrupts. Otherwise they share only where it is safe.
-pub const ARENITE_INCREMENTAL_TFLITE_SHARING: u32 = 2;
-/// No tensor shares bytes in place.
-pub const ARENITE_INCREMENTAL_NO_IN_PLACE: u32 = 4;
-/// Growing keeps the old block until the new one is there, also where contents need not survive.
-pub const ARENITE_INCREMENTAL_KEEP_ON_FAILURE: u32 = 8;
-
-/// How tensors are placed and where memory comes from. Fields that are 0 have their defaults.
-#[repr(C)]
-#[derive(Clone, Copy)]
-pub struct arenite_incremental_options_t {
-    /// `sizeof(arenite_incremental_options_t)`.
-    pub struct_size: u32,
-    /// `ARENITE_INCREMENTAL_` bits.
-    pub flags: u32,
-    /// Alignment of every tensor: a power of two up to 65536, or 0 for 128. TFLite's is 64.
-    pub alignment: u32,
-    /// 0.
-    pub reserved: u32,
-    /// The most bytes the main arena may hold; 0 for no limit.
-    pub limit: u64,
-    /// For the main arena.
-    pub main: arenite_source_t,
-    /// For the persistent arena.
-    pub persistent: arenite_source_t,
-}
-
-// SAFETY: `repr(C)`, begins with the two numbers, and every field is an integer or a source, which is plain data.
-unsafe impl Versioned for arenite_incremental_options_t {
-    const DEFAULT: Self = Self {
-        struct_size: size_of::<Self>() as u32,
-        flags: 0,
-        alignment: 0,
-        reserved: 0,
-        limit: 0,
-        main: SYSTEM,
-        persistent: SYSTEM,
-    };
-    const OLDER: &'static [usize] = &[];
-    const FLAGS: u32 = ARENITE_INCREMENTAL_PRESERVE_ALL
-        | ARENITE_INCREMENTAL_TFLITE_SHARING
-        | ARENITE_INCREMENTAL_NO_IN_PLACE
-        | ARENITE_INCREMENTAL_KEEP_ON_FAILURE;
 }
 
 /// Creates an incremental planner for a copy of the graph (subgraph 0 of it), without a plan yet. `options` may be null.
@@ -102,27 +50,7 @@ pub unsafe extern "C" fn arenite_incremental_create(
         // SAFETY: the caller's contract on `graph`.
         let g = unsafe { handle::borrow(graph) }?;
         // SAFETY: the caller's contract on `options`.
-        let o = unsafe { abi::read_or_default(options) }?;
-        super::options::zero(o.reserved)?;
-        let has = |flag| o.flags & flag != 0;
-        let sharing = match (has(ARENITE_INCREMENTAL_TFLITE_SHARING), has(ARENITE_INCREMENTAL_NO_IN_PLACE)) {
-            (false, false) => Sharing::Safe,
-            (true, false) => Sharing::Tflite,
-            (false, true) => Sharing::None,
-            _ => return Err(Error::argument("two flags contradict each other").needed(o.flags.into())),
-        };
-        let config = IncrementalConfig {
-            align: optional_align(o.alignment)?.unwrap_or(DEFAULT_ALIGN),
-            preserve_all: has(ARENITE_INCREMENTAL_PRESERVE_ALL),
-            sharing,
-            memory: MemoryPolicy {
-                limit: (o.limit > 0).then_some(o.limit),
-                keep_on_failure: has(ARENITE_INCREMENTAL_KEEP_ON_FAILURE),
-                ..MemoryPolicy::default()
-            },
-            main: source(&o.main)?,
-            persistent: source(&o.persistent)?,
-        };
+        let config = unsafe { read_incremental(options) }?;
         Ok(IncrementalInner { graph: g.graphs[0].clone(), arena: IncrementalArena::new(&config) })
     };
     // SAFETY: the caller's contracts on `out` and `failure`.
@@ -358,6 +286,41 @@ pub unsafe extern "C" fn arenite_incremental_allocation_info(
     };
     // SAFETY: the caller's contract on `incremental`.
     unsafe { handle::shared(incremental, body) }
+}
+
+/// With `ARENITE_INCREMENTAL_GUARD`: call before each node runs, in order.
+///
+/// Returns: `ARENITE_OK`; `ARENITE_ERR_UNSUPPORTED` without guard mode; `ARENITE_ERR_STALE` without memory;
+/// `ARENITE_ERR_ARGUMENT` where there is no such node.
+///
+/// # Safety
+/// `incremental` is null or live.
+#[no_mangle]
+#[must_use]
+pub unsafe extern "C" fn arenite_incremental_guard_before(
+    incremental: *mut arenite_incremental_t,
+    node: i32,
+) -> arenite_status_t {
+    // SAFETY: the caller's contract.
+    unsafe { handle::exclusive(incremental, |i: &mut IncrementalInner| i.arena.guard_before(&i.graph, node)) }
+}
+
+/// With `ARENITE_INCREMENTAL_GUARD`: call after each node.
+///
+/// Returns as `arenite_incremental_guard_before`, and `ARENITE_ERR_ARGUMENT` where the node wrote past the end of a tensor: the
+/// record names the node, the tensor, and in `needed` how many bytes past the end the last damage lies. The next node is not
+/// blamed for it.
+///
+/// # Safety
+/// `incremental` is null or live.
+#[no_mangle]
+#[must_use]
+pub unsafe extern "C" fn arenite_incremental_guard_after(
+    incremental: *mut arenite_incremental_t,
+    node: i32,
+) -> arenite_status_t {
+    // SAFETY: the caller's contract.
+    unsafe { handle::exclusive(incremental, |i: &mut IncrementalInner| i.arena.guard_after(&i.graph, node)) }
 }
 
 /// Writes what is placed as text that ends in a zero: the arenas, each tensor's life span and bytes, the five fullest nodes.

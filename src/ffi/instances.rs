@@ -3,16 +3,19 @@
 use core::ffi::c_void;
 use core::mem::size_of;
 use core::ptr::NonNull;
+use std::sync::Arc;
 
 use super::abi::{self, Versioned};
-use super::arena::{arenite_source_t, source, SYSTEM};
+use super::arena::{arenite_source_t, source, ARENITE_SOURCE_SYSTEM, SYSTEM};
 use super::guard;
 use super::handle::{self, Opaque};
 use super::plan::arenite_plan_t;
+use super::pool::arenite_pool_t;
 use super::session::write_address;
 use super::status::{arenite_failure_t, arenite_status_t};
 use crate::error::{Error, Kind};
 use crate::runtime::instances::{Instances, InstancesConfig, Run};
+use crate::runtime::Supply;
 
 /// Instances of one plan: constants shared, persistent memory each, reusable arenas lent to those that run.
 /// Threads: any.
@@ -56,9 +59,12 @@ pub struct arenite_instances_options_t {
     pub main: arenite_source_t,
     /// For persistent memory; a buffer holds that of one instance only.
     pub persistent: arenite_source_t,
+    /// Leases the reusable arenas from this pool, which it keeps alive; `main` is then all 0. Null for `main`.
+    pub pool: *const arenite_pool_t,
 }
 
-// SAFETY: `repr(C)`, begins with the two numbers, and every field is an integer or a source, which is plain data.
+// SAFETY: `repr(C)`, begins with the two numbers, and every field is an integer, a raw pointer or a source, which is
+// plain data.
 unsafe impl Versioned for arenite_instances_options_t {
     const DEFAULT: Self = Self {
         struct_size: size_of::<Self>() as u32,
@@ -67,6 +73,7 @@ unsafe impl Versioned for arenite_instances_options_t {
         arenas: 1,
         main: SYSTEM,
         persistent: SYSTEM,
+        pool: core::ptr::null(),
     };
     const OLDER: &'static [usize] = &[];
     const FLAGS: u32 = ARENITE_INSTANCES_CHECK_THREADS;
@@ -79,7 +86,7 @@ unsafe impl Versioned for arenite_instances_options_t {
 /// buffers and callbacks are kept until that and the last run are destroyed.
 ///
 /// # Safety
-/// As `arenite_arena_create`; callbacks may be called from any thread.
+/// As `arenite_arena_create`; callbacks may be called from any thread; a pool in the options is live.
 #[no_mangle]
 #[must_use]
 pub unsafe extern "C" fn arenite_instances_create(
@@ -93,11 +100,19 @@ pub unsafe extern "C" fn arenite_instances_create(
         let plan = unsafe { handle::borrow(plan) }?;
         // SAFETY: the caller's contract on `options`.
         let o = unsafe { abi::read(options, "the options are null") }?;
+        let main = if o.pool.is_null() {
+            Supply::Source(source(&o.main)?)
+        } else if o.main.kind != ARENITE_SOURCE_SYSTEM {
+            return Err(Error::argument("both a pool and a source are given for the reusable arenas"));
+        } else {
+            // SAFETY: the caller's contract on `pool`.
+            Supply::Pool(Arc::clone(&*unsafe { handle::borrow(o.pool) }?))
+        };
         let config = InstancesConfig {
             instances: abi::narrow(o.instances)?,
             arenas: abi::narrow(o.arenas)?,
-            main: source(&o.main)?,
-            persistent: source(&o.persistent)?,
+            main,
+            persistent: Supply::Source(source(&o.persistent)?),
             check_threads: o.flags & ARENITE_INSTANCES_CHECK_THREADS != 0,
         };
         Instances::new(plan.layout.clone(), config)
@@ -181,22 +196,34 @@ pub struct arenite_instances_stats_t {
     pub high_water: u64,
     /// Arenas lent.
     pub running: u64,
-    /// How often a source was asked or given something back.
+    /// How often a pool or source was asked or given something back.
     pub heap_calls: u64,
+    /// The most arenas lent at a time.
+    pub peak: u64,
+    /// Runs begun so far.
+    pub runs: u64,
+    /// Those that had to wait for an arena.
+    pub waits: u64,
+    /// Those refused because all arenas were lent or there was no memory.
+    pub refused: u64,
 }
 
-const _: () = assert!(size_of::<arenite_instances_stats_t>() == 48);
+const _: () = assert!(size_of::<arenite_instances_stats_t>() == 80);
 
 // SAFETY: `repr(C)`, begins with the two numbers, and every field is an integer.
 unsafe impl Versioned for arenite_instances_stats_t {
     const DEFAULT: Self = Self {
-        struct_size: 48,
+        struct_size: 80,
         flags: 0,
         committed_bytes: 0,
         persistent_bytes: 0,
         high_water: 0,
         running: 0,
         heap_calls: 0,
+        peak: 0,
+        runs: 0,
+        waits: 0,
+        refused: 0,
     };
     const OLDER: &'static [usize] = &[];
     const FLAGS: u32 = 0;
@@ -221,6 +248,10 @@ pub unsafe extern "C" fn arenite_instances_stats(
             high_water: s.high_water as u64,
             running: s.running as u64,
             heap_calls: s.heap_calls,
+            peak: s.peak as u64,
+            runs: s.runs,
+            waits: s.waits,
+            refused: s.refused,
             ..arenite_instances_stats_t::DEFAULT
         };
         // SAFETY: the caller's contract on `out`.
@@ -230,7 +261,7 @@ pub unsafe extern "C" fn arenite_instances_stats(
     unsafe { handle::any_thread(instances, failure, body) }
 }
 
-/// Gives arenas that are not lent back to their source. Any thread; `failure` may be null.
+/// Gives arenas that are not lent back to their pool or source. Any thread; `failure` may be null.
 ///
 /// # Safety
 /// `instances` is null or live; `failure` is null or writable for its `struct_size`.

@@ -178,7 +178,7 @@ pub unsafe extern "C" fn arenite_lease_stats(
     out: *mut arenite_lease_stats_t,
 ) -> arenite_status_t {
     let body = |l: &Leases| {
-        let LeaseStats { areas, in_use, peak, leases, waits, refused } = l.stats();
+        let LeaseStats { areas, in_use, peak, leases, waits, refused, .. } = l.stats();
         let stats =
             arenite_lease_stats_t { areas, in_use, peak, leases, waits, refused, ..arenite_lease_stats_t::DEFAULT };
         // SAFETY: the caller's contract on `out`.

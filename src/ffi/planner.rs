@@ -23,7 +23,7 @@ use crate::graph::lower::{lower, persistent, Lowered, Persistent};
 use crate::graph::owned::Graph;
 use crate::graph::tables::{Allocation, Tables};
 use crate::planner::{plan_with, BufferSpec, Options, Plan, Problem, Progress, Span, Strategy};
-use crate::runtime::arena::{Layout, Place, Slot};
+use crate::runtime::arena::Layout;
 use crate::units::DEFAULT_ALIGN;
 
 /// Buffers to place, and how. Threads: one at a time.
@@ -423,29 +423,9 @@ fn plan_of_graph(
     persistent: &Persistent,
     plan: Plan,
 ) -> Result<PlanInner, Error> {
-    let mut slots = Vec::with_capacity(graphs.len());
-    let mut lifetimes = Vec::with_capacity(graphs.len());
-    for (g, graph) in graphs.iter().enumerate() {
-        let slot = |t: usize| {
-            let tensor = graph.tensor(t);
-            let place = match (lowered.offset(&plan, g, t), persistent.offsets[g][t], tensor.allocation) {
-                (Some(offset), ..) => Place::Main { offset },
-                (_, Some(offset), _) => Place::Persistent { offset },
-                (_, _, Allocation::MmapRo) => Place::Constant,
-                _ => Place::None,
-            };
-            Slot { place, bytes: tensor.bytes.unwrap_or(0) }
-        };
-        slots.push((0..graph.tensor_count()).map(slot).collect());
-        lifetimes.push((0..graph.tensor_count()).map(|t| lifetime_of(&lowered, g, t)).collect());
-    }
-    let layout = Layout {
-        main_bytes: plan.arena_bytes,
-        main_align: plan.align.max(DEFAULT_ALIGN),
-        persistent_bytes: persistent.bytes,
-        persistent_align: persistent.align.unwrap_or(DEFAULT_ALIGN).max(DEFAULT_ALIGN),
-        slots,
-    };
+    let of = |(g, graph): (usize, &Graph)| (0..graph.tensor_count()).map(|t| lifetime_of(&lowered, g, t)).collect();
+    let lifetimes = graphs.iter().enumerate().map(of).collect();
+    let layout = Layout::of(graphs, &lowered, persistent, &plan);
     let buffers = lowered.problem.len() as u64;
     let total_bytes = lowered.problem.total_bytes()?;
     let problem = core::mem::take(&mut lowered.problem);

@@ -4,13 +4,13 @@ use core::mem::size_of;
 
 use super::abi::{self, Versioned};
 use super::arena::{arenite_source_t, source, SYSTEM};
+use super::memory_policy::{arenite_memory_policy_t, ARENITE_MEMORY_KEEP_ON_FAILURE};
 use super::options::{arenite_graph_options_t, optional_align, read_options};
 use super::planner::strategy_of;
 use crate::error::Error;
 use crate::graph::liveness::Pin;
 use crate::planner;
 use crate::runtime::session::{Replan, SessionConfig};
-use crate::runtime::store::{Growth, MemoryPolicy, Shrink};
 use crate::units::DEFAULT_ALIGN;
 
 /// A zone behind every planned tensor shows which node wrote past its end.
@@ -103,19 +103,16 @@ pub(crate) unsafe fn read_session(
     // SAFETY: the caller's contract on `graph`.
     let graph = unsafe { read_options(o.graph) }?;
     let defaults = SessionConfig::default();
-    if o.shrink_percent > 100 {
-        return Err(Error::argument("shrink_percent is more than 100").needed(o.shrink_percent.into()));
-    }
     let some = |n: u64| (n > 0).then_some(n);
-    let memory = MemoryPolicy {
-        growth: some(o.growth_cap).map_or(Growth::Exact, |cap| Growth::Doubling { cap }),
-        shrink: match o.shrink_commits {
-            0 => Shrink::Never,
-            commits => Shrink::After { commits, percent: o.shrink_percent },
-        },
-        limit: some(o.limit),
-        idle_cap: some(o.idle_cap),
-        keep_on_failure: o.flags & ARENITE_SESSION_KEEP_ON_FAILURE != 0,
+    let keep = o.flags & ARENITE_SESSION_KEEP_ON_FAILURE != 0;
+    let memory = arenite_memory_policy_t {
+        flags: if keep { ARENITE_MEMORY_KEEP_ON_FAILURE } else { 0 },
+        growth_cap: o.growth_cap,
+        limit: o.limit,
+        idle_cap: o.idle_cap,
+        shrink_commits: o.shrink_commits,
+        shrink_percent: o.shrink_percent,
+        ..arenite_memory_policy_t::DEFAULT
     };
     let io_align = optional_align(o.io_alignment)?.unwrap_or(DEFAULT_ALIGN);
     let config = SessionConfig {
@@ -129,7 +126,7 @@ pub(crate) unsafe fn read_session(
         pins: if o.entry == 0 { pins.to_vec() } else { Vec::new() },
         replan: if o.flags & ARENITE_SESSION_SMALLEST != 0 { Replan::Smallest } else { Replan::Keep },
         cached_plans: if o.cached_plans == 0 { defaults.cached_plans } else { o.cached_plans as usize },
-        memory,
+        memory: memory.checked()?,
         main: source(&o.main)?,
         persistent: source(&o.persistent)?,
         io: if o.flags & ARENITE_SESSION_SEPARATE_IO != 0 { Some((source(&o.io)?, io_align)) } else { None },

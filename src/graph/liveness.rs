@@ -76,7 +76,7 @@ pub enum Role {
     Output,
     /// Written by a node.
     Intermediate,
-    /// Alive during the nodes that list it as a temporary.
+    /// Alive from the first node that lists it as a temporary to the last.
     Temporary,
     /// Data in the file.
     Constant,

@@ -71,10 +71,15 @@ impl<const ROWS: usize> Bins<ROWS> {
         Some(row << SUB | self.bits[row as usize].ilog2())
     }
 
-    /// Puts a free node at the head of its bin: the block freed last is the warmest.
+    /// Makes a node free and puts it at the head of its bin: the block freed last is the warmest.
     #[inline]
     pub(crate) fn insert(&mut self, nodes: &mut [Node], index: u32) {
         let bin = bin_of(nodes[index as usize].len);
+        self.insert_in(nodes, index, bin);
+    }
+
+    #[inline]
+    fn insert_in(&mut self, nodes: &mut [Node], index: u32, bin: u32) {
         let (row, sub) = (bin >> SUB, bin & (ROW - 1));
         let head = &mut self.heads[row as usize][sub as usize];
         let old = *head;
@@ -82,33 +87,48 @@ impl<const ROWS: usize> Bins<ROWS> {
         let node = &mut nodes[index as usize];
         node.a = NIL;
         node.b = old;
-        if old == NIL {
-            self.bits[row as usize] |= 1 << sub;
-            self.rows |= 1 << row;
-        } else {
-            nodes[old as usize].a = index;
+        node.set_free(bin);
+        match nodes.get_mut(old as usize) {
+            Some(old) => old.a = index,
+            None => {
+                self.bits[row as usize] |= 1 << sub;
+                self.rows |= 1 << row;
+            }
         }
     }
 
-    /// Takes a free node out of its bin; its length must be as it was when it was put in.
+    /// Takes a free node out of its bin.
     #[inline]
     pub(crate) fn remove(&mut self, nodes: &mut [Node], index: u32) {
-        let Node { a, b, len, .. } = nodes[index as usize];
-        if b != NIL {
-            nodes[b as usize].a = a;
+        let node = &nodes[index as usize];
+        let (Node { a, b, .. }, bin) = (*node, node.bin());
+        if let Some(after) = nodes.get_mut(b as usize) {
+            after.a = a;
         }
-        if a != NIL {
-            nodes[a as usize].b = b;
+        if let Some(before) = nodes.get_mut(a as usize) {
+            before.b = b;
             return;
         }
-        let bin = bin_of(len);
         let (row, sub) = (bin >> SUB, bin & (ROW - 1));
         self.heads[row as usize][sub as usize] = b;
         if b == NIL {
-            self.bits[row as usize] &= !(1 << sub);
-            if self.bits[row as usize] == 0 {
+            let bits = &mut self.bits[row as usize];
+            *bits &= !(1 << sub);
+            if *bits == 0 {
                 self.rows &= !(1 << row);
             }
+        }
+    }
+
+    /// Gives a free node another length. It stays where it is in its bin's list if the bin is the same.
+    #[inline]
+    pub(crate) fn resize(&mut self, nodes: &mut [Node], index: u32, len: u32) {
+        let bin = bin_of(len);
+        let node = &mut nodes[index as usize];
+        node.len = len;
+        if node.bin() != bin {
+            self.remove(nodes, index);
+            self.insert_in(nodes, index, bin);
         }
     }
 

@@ -1,24 +1,39 @@
-//! The heap itself: carve a block out of free space, give it back, join it with its neighbours.
+//! The heap itself and its calls by handle and by offset; `carve` does the work on the records.
 
 use super::bins::{Bins, ALL_ROWS};
 use super::handle::{Fault, Handle};
-use super::node::{Node, State};
+use super::node::Node;
 use super::spare::Spares;
 use super::stats::Stats;
 use super::store::Store;
-use super::{pages, GRANULE, NIL};
+use super::{pages, GRANULE};
 use crate::units::Bytes;
 
-/// Which end of the free block a new block takes.
+/// Where a new block goes: by size, by end, or by what is known of its lifetime.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum Side {
     /// Large blocks (from [`Heap::set_large`] on) from below, the others from above: they stay out of each other's way.
     #[default]
     Auto,
-    /// From below. A hint that the block lives long.
+    /// From below.
     Low,
-    /// From above. A hint that the block lives shortly.
+    /// From above.
     High,
+    /// The lowest place where the block fits, found by walking over the blocks by address and so slow: for a sequence
+    /// that is being recorded, whose memory then stays close to what its plan will need. A heap of very many blocks is
+    /// not walked to its end; what lies further is taken as by `Low`.
+    Lowest,
+    /// A workspace: freed by the operator that asks for it, before anything that stays is asked for. Goes as near to the
+    /// lower end as it fits.
+    Scratch,
+    /// Freed within the frame: a tensor on its way to the next operators. Goes as near to its end as it fits: large blocks
+    /// to the upper one, the others to the lower one.
+    Short,
+    /// Lives about as long as a frame, or longer. The other way round: large blocks to the lower end, the others to the upper.
+    Long,
+    /// In the middle of the largest free block. A hint that the block will grow: it then has the most room to do so where
+    /// it is, without any of it being set aside.
+    Grow,
 }
 
 /// What to allocate.
@@ -55,13 +70,35 @@ impl Request {
     }
 }
 
+/// Where in a free block a request goes.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum End {
+    Low,
+    High,
+    Middle,
+}
+
+/// Which free block a request goes to.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Choice {
+    /// The shortest that fits.
+    Best,
+    /// The nearest to the end, if it is near.
+    Near,
+    /// The longest.
+    Largest,
+    /// The one of the lowest address, however far it is.
+    Lowest,
+}
+
 /// A request in granules.
 #[derive(Clone, Copy)]
 pub(crate) struct Shape {
     pub(crate) len: u32,
     pub(crate) align: u32,
     pub(crate) slack: u32,
-    pub(crate) high: bool,
+    pub(crate) end: End,
+    pub(crate) choice: Choice,
 }
 
 /// A coalescing heap over the offsets of one region.
@@ -85,6 +122,8 @@ pub struct Heap<N, P, const ROWS: usize = ALL_ROWS> {
     pub(super) spares: Spares,
     /// The node of the first block by address.
     pub(super) first: u32,
+    /// That of the last one.
+    pub(super) last: u32,
     /// Granules.
     pub(super) total: u32,
     /// The base address in granules, as far as alignments see it.
@@ -93,7 +132,7 @@ pub struct Heap<N, P, const ROWS: usize = ALL_ROWS> {
     pub(super) large: u32,
     pub(super) region: u32,
     pub(super) stats: Stats,
-    /// Bytes held by [`Heap::hold_largest`], which are nobody's and so count in no peak.
+    /// Bytes held by [`Heap::hold_largest`], which are nobody's: meanwhile the peak is kept higher by as much.
     pub(super) parked: u64,
 }
 
@@ -134,15 +173,27 @@ impl<N: Store<Node>, P: AsRef<[u32]> + AsMut<[u32]>, const ROWS: usize> Heap<N, 
         }
         let whole = &mut nodes.slice_mut()[0];
         whole.len = total;
-        whole.set_idle(State::Free);
         let mut bins = Bins::new();
         bins.insert(nodes.slice_mut(), 0);
         let bytes = u64::from(total) * GRANULE;
-        let stats = Stats { total: bytes, free_blocks: 1, ..Stats::default() };
+        let stats = Stats { total: bytes, ..Stats::default() };
         // Alignments are at most 2^31 granules, so the low 32 bits of the base decide.
         let origin = (base / GRANULE) as u32;
         let large = total / 32;
-        Ok(Heap { nodes, pages, bins, spares: Spares::new(), first: 0, total, origin, large, region, stats, parked: 0 })
+        Ok(Heap {
+            nodes,
+            pages,
+            bins,
+            spares: Spares::new(),
+            first: 0,
+            last: 0,
+            total,
+            origin,
+            large,
+            region,
+            stats,
+            parked: 0,
+        })
     }
 
     /// Blocks of `bytes` and more are taken from below, smaller ones from above; at first a 32nd of
@@ -160,9 +211,14 @@ impl<N: Store<Node>, P: AsRef<[u32]> + AsMut<[u32]>, const ROWS: usize> Heap<N, 
     /// The statistics.
     pub fn stats(&self) -> Stats {
         let s = &self.stats;
+        let blocks = s.allocs - s.frees;
+        // Every node is a block's, a gap's or out of use, so the gaps need no counter of their own.
+        let linked = self.nodes.slice().len() as u64 - u64::from(self.spares.count) - u64::from(self.spares.retired);
         Stats {
             free: s.total - s.live,
-            blocks: s.allocs - s.frees,
+            blocks,
+            free_blocks: linked - blocks,
+            peak_live: s.peak_live - self.parked,
             retired_nodes: u64::from(self.spares.retired),
             ..self.stats
         }
@@ -288,7 +344,9 @@ impl<N: Store<Node>, P: AsRef<[u32]> + AsMut<[u32]>, const ROWS: usize> Heap<N, 
 
     #[inline]
     pub(super) fn count_steps(&mut self, steps: u32) {
-        self.stats.max_steps = self.stats.max_steps.max(steps);
+        if steps > self.stats.max_steps {
+            self.stats.max_steps = steps;
+        }
     }
 
     #[cold]
@@ -312,198 +370,19 @@ impl<N: Store<Node>, P: AsRef<[u32]> + AsMut<[u32]>, const ROWS: usize> Heap<N, 
         if len > u64::from(self.total) || align > 1 << 31 {
             return Err(Fault::TooLarge);
         }
-        let high = match r.side {
-            Side::Auto => (len as u32) < self.large,
-            Side::Low => false,
-            Side::High => true,
+        let large = (len as u32) >= self.large;
+        let (end, choice) = match r.side {
+            Side::Auto => (if large { End::Low } else { End::High }, Choice::Best),
+            Side::Low => (End::Low, Choice::Best),
+            Side::High => (End::High, Choice::Best),
+            Side::Scratch => (End::Low, Choice::Near),
+            Side::Short => (if large { End::High } else { End::Low }, Choice::Near),
+            Side::Long => (if large { End::Low } else { End::High }, Choice::Near),
+            Side::Lowest => (End::Low, Choice::Lowest),
+            Side::Grow => (End::Middle, Choice::Largest),
         };
-        Ok(Shape { len: len as u32, align: align as u32, slack: (len * GRANULE - r.bytes) as u32, high })
-    }
-
-    /// Takes `shape` out of the free node `block`, which has room for it.
-    #[inline]
-    fn carve(&mut self, block: u32, shape: &Shape) -> Result<Handle, Fault> {
-        let Node { start, len, generation, .. } = self.nodes.slice()[block as usize];
-        let Some(at) = self.place(start, len, shape) else { return Err(Fault::NoSpace) };
-        let lead = at - start;
-        let tail = len - lead - shape.len;
-        let worn = generation >= self.spares.limit;
-        let needed = match (lead > 0, tail > 0) {
-            (false, false) => usize::from(worn),
-            (true, true) => 2,
-            _ => 1,
-        };
-        if self.spares.available(&self.nodes) < needed {
-            return Err(Fault::NoNode);
-        }
-        let used = match (lead > 0, tail > 0) {
-            (false, false) => {
-                self.bins.remove(self.nodes.slice_mut(), block);
-                self.stats.free_blocks -= 1;
-                if worn {
-                    self.replace(block)
-                } else {
-                    block
-                }
-            }
-            (false, true) => {
-                // The free node keeps the rest: the used block's node then comes from the queue, which spreads the wear.
-                self.resize_free(block, start + shape.len, tail);
-                self.insert_before(block)
-            }
-            (true, false) => {
-                self.resize_free(block, start, lead);
-                self.insert_after(block)
-            }
-            (true, true) => {
-                self.resize_free(block, start, lead);
-                let used = self.insert_after(block);
-                let rest = self.insert_after(used);
-                self.make_free(rest, at + shape.len, tail);
-                used
-            }
-        };
-        let nodes = self.nodes.slice_mut();
-        let node = &mut nodes[used as usize];
-        node.start = at;
-        node.len = shape.len;
-        node.set_used(shape.slack, shape.align.trailing_zeros());
-        let handle = Handle { region: self.region, granule: at, node: used, generation: node.generation };
-        pages::insert(self.pages.as_mut(), nodes, used);
-        let bytes = u64::from(shape.len) * GRANULE;
-        self.stats.allocs += 1;
-        self.account(bytes as i64, bytes as i64 - i64::from(shape.slack));
-        Ok(handle)
-    }
-
-    /// Frees the used node `index` and joins it with its free neighbours. Returns the bytes that had been asked for.
-    #[inline]
-    pub(super) fn release(&mut self, index: u32) -> Bytes {
-        let nodes = self.nodes.slice_mut();
-        pages::remove(self.pages.as_mut(), nodes, index);
-        let node = &mut nodes[index as usize];
-        let (bytes, requested) = (node.bytes(), node.requested());
-        node.generation += 1;
-        let (prev, next) = (node.prev, node.next);
-        if let Some(n) = nodes.get(next as usize).filter(|n| n.is_free()) {
-            let (gained, after) = (n.len, n.next);
-            self.bins.remove(nodes, next);
-            self.spares.give(nodes, next);
-            self.stats.free_blocks -= 1;
-            let node = &mut nodes[index as usize];
-            node.len += gained;
-            node.next = after;
-            if let Some(after) = nodes.get_mut(after as usize) {
-                after.prev = index;
-            }
-        }
-        if nodes.get(prev as usize).is_some_and(Node::is_free) {
-            let Node { len, next, .. } = nodes[index as usize];
-            self.spares.give(nodes, index);
-            if let Some(next) = nodes.get_mut(next as usize) {
-                next.prev = prev;
-            }
-            let before = &mut nodes[prev as usize];
-            before.next = next;
-            let (start, len) = (before.start, before.len + len);
-            self.resize_free(prev, start, len);
-        } else {
-            nodes[index as usize].set_idle(State::Free);
-            self.bins.insert(nodes, index);
-            self.stats.free_blocks += 1;
-        }
-        self.stats.frees += 1;
-        self.account(-(bytes as i64), -(requested as i64));
-        requested
-    }
-
-    /// Adds to the live and requested bytes; sizes are below 2^40, so the sums fit.
-    #[inline]
-    pub(super) fn account(&mut self, live: i64, requested: i64) {
-        let s = &mut self.stats;
-        s.live = s.live.wrapping_add_signed(live);
-        s.requested = s.requested.wrapping_add_signed(requested);
-        s.peak_live = s.peak_live.max(s.live - self.parked);
-        s.peak_requested = s.peak_requested.max(s.requested);
-    }
-
-    /// Gives a free node another extent. It stays where it is in the bin's list if the bin is the same.
-    #[inline]
-    pub(super) fn resize_free(&mut self, index: u32, start: u32, len: u32) {
-        let nodes = self.nodes.slice_mut();
-        let node = &mut nodes[index as usize];
-        node.start = start;
-        if super::bins::bin_of(node.len) == super::bins::bin_of(len) {
-            node.len = len;
-        } else {
-            self.bins.remove(nodes, index);
-            nodes[index as usize].len = len;
-            self.bins.insert(nodes, index);
-        }
-    }
-
-    /// Makes a fresh node a free block.
-    pub(super) fn make_free(&mut self, index: u32, start: u32, len: u32) {
-        let nodes = self.nodes.slice_mut();
-        let node = &mut nodes[index as usize];
-        node.start = start;
-        node.len = len;
-        node.set_idle(State::Free);
-        self.bins.insert(nodes, index);
-        self.stats.free_blocks += 1;
-    }
-
-    /// A fresh node linked after `index` by address. The caller has made sure that there is one.
-    #[inline]
-    pub(super) fn insert_after(&mut self, index: u32) -> u32 {
-        let fresh = self.spares.take(&mut self.nodes).unwrap_or(NIL);
-        let nodes = self.nodes.slice_mut();
-        let next = nodes[index as usize].next;
-        nodes[index as usize].next = fresh;
-        let node = &mut nodes[fresh as usize];
-        (node.prev, node.next) = (index, next);
-        if let Some(next) = nodes.get_mut(next as usize) {
-            next.prev = fresh;
-        }
-        fresh
-    }
-
-    /// A fresh node linked before `index` by address. The caller has made sure that there is one.
-    #[inline]
-    fn insert_before(&mut self, index: u32) -> u32 {
-        let fresh = self.spares.take(&mut self.nodes).unwrap_or(NIL);
-        let nodes = self.nodes.slice_mut();
-        let prev = nodes[index as usize].prev;
-        nodes[index as usize].prev = fresh;
-        let node = &mut nodes[fresh as usize];
-        (node.prev, node.next) = (prev, index);
-        match nodes.get_mut(prev as usize) {
-            Some(prev) => prev.next = fresh,
-            None => self.first = fresh,
-        }
-        fresh
-    }
-
-    /// Retires a worn node and returns a fresh one in its place.
-    #[cold]
-    fn replace(&mut self, worn: u32) -> u32 {
-        let fresh = self.insert_after(worn);
-        self.unlink(worn);
-        self.spares.give(self.nodes.slice_mut(), worn);
-        fresh
-    }
-
-    /// Takes a node out of the chain by address.
-    pub(super) fn unlink(&mut self, index: u32) {
-        let nodes = self.nodes.slice_mut();
-        let Node { prev, next, .. } = nodes[index as usize];
-        match nodes.get_mut(prev as usize) {
-            Some(prev) => prev.next = next,
-            None => self.first = next,
-        }
-        if let Some(next) = nodes.get_mut(next as usize) {
-            next.prev = prev;
-        }
+        let slack = (len * GRANULE - r.bytes) as u32;
+        Ok(Shape { len: len as u32, align: align as u32, slack, end, choice })
     }
 }
 

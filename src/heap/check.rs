@@ -60,7 +60,8 @@ impl<N: Store<Node>, P: AsRef<[u32]> + AsMut<[u32]>, const ROWS: usize> Heap<N, 
         for bin in 0..ROWS as u32 * 32 {
             mix(self.bins.head(bin));
         }
-        for word in [self.first, self.spares.first, self.spares.last, self.spares.count, self.spares.retired] {
+        for word in [self.first, self.last, self.spares.first, self.spares.last, self.spares.count, self.spares.retired]
+        {
             mix(word);
         }
         hash
@@ -123,7 +124,7 @@ impl<N: Store<Node>, P: AsRef<[u32]> + AsMut<[u32]>, const ROWS: usize> Heap<N, 
             }
             index = node.next;
         }
-        match at == self.total {
+        match at == self.total && before == self.last {
             true => Ok(found),
             false => Err(Error::internal("the blocks end before the region does")),
         }
@@ -139,7 +140,12 @@ impl<N: Store<Node>, P: AsRef<[u32]> + AsMut<[u32]>, const ROWS: usize> Heap<N, 
             }
             while let Some(node) = nodes.get(index as usize) {
                 listed += 1;
-                if !node.is_free() || bin_of(node.len) != bin || node.a != before || listed > free_blocks {
+                if !node.is_free()
+                    || bin_of(node.len) != bin
+                    || node.bin() != bin
+                    || node.a != before
+                    || listed > free_blocks
+                {
                     return Err(Error::internal("a bin's list is wrong").needed(u64::from(index)));
                 }
                 (before, index) = (index, node.b);
@@ -174,17 +180,19 @@ impl<N: Store<Node>, P: AsRef<[u32]> + AsMut<[u32]>, const ROWS: usize> Heap<N, 
 
     fn check_spares(&self, linked: u64) -> Result<(), Error> {
         let nodes = self.nodes.slice();
-        let (mut index, mut last, mut queued) = (self.spares.first, NIL, 0);
-        while let Some(node) = nodes.get(index as usize) {
-            queued += 1;
-            if node.state() != State::Spare || queued > self.spares.count {
+        let (mut index, mut last) = (self.spares.first, self.spares.last);
+        for _ in 0..self.spares.count {
+            let Some(node) = nodes.get(index as usize).filter(|n| n.state() == State::Spare) else {
                 return Err(Error::internal("the queue of spare nodes is wrong").needed(u64::from(index)));
-            }
+            };
             (last, index) = (index, node.b);
         }
+        let queued = nodes.iter().filter(|n| n.state() == State::Spare).count() as u64;
         let retired = nodes.iter().filter(|n| n.state() == State::Retired).count() as u64;
-        let all = linked + u64::from(queued) + retired == nodes.len() as u64;
-        let same = last == self.spares.last && queued == self.spares.count && retired == u64::from(self.spares.retired);
+        let all = linked + queued + retired == nodes.len() as u64;
+        let same = last == self.spares.last
+            && queued == u64::from(self.spares.count)
+            && retired == u64::from(self.spares.retired);
         match all && same {
             true => Ok(()),
             false => Err(Error::internal("a node is in no list")),

@@ -33,12 +33,15 @@ impl<N: Store<Node>, P: AsRef<[u32]> + AsMut<[u32]>, const ROWS: usize> Heap<N, 
     /// node is left. It counts as live until [`Heap::release_largest`], but in no peak and no total.
     pub fn hold_largest(&mut self) -> Option<(Handle, Bytes)> {
         let bytes = self.largest_free();
+        // While it is held, the peak is kept higher by as much, so that the others' blocks count as before.
         self.parked += bytes;
+        self.stats.peak_live += bytes;
         let before = self.stats;
         let held = self.alloc_with(&Request::new(bytes, 1).side(Side::Low)).ok().filter(|_| bytes > 0);
         self.stats.refused = before.refused;
         let Some(handle) = held else {
             self.parked -= bytes;
+            self.stats.peak_live -= bytes;
             return None;
         };
         self.stats.peak_requested = before.peak_requested;
@@ -55,17 +58,16 @@ impl<N: Store<Node>, P: AsRef<[u32]> + AsMut<[u32]>, const ROWS: usize> Heap<N, 
         if bytes > self.parked {
             return Err(self.bad(Fault::BadHandle));
         }
-        // Before the block is live no more, so that the peak never sees less than nothing.
-        self.parked -= bytes;
         self.stats.requested += bytes;
         match self.free_held(handle) {
             Ok(_) => {
+                self.parked -= bytes;
+                self.stats.peak_live -= bytes;
                 self.stats.allocs -= 1;
                 self.stats.frees -= 1;
                 Ok(())
             }
             Err(fault) => {
-                self.parked += bytes;
                 self.stats.requested -= bytes;
                 Err(fault)
             }

@@ -16,6 +16,7 @@
 
 mod bins;
 mod block;
+mod carve;
 mod check;
 #[cfg(feature = "alloc")]
 pub mod frame;

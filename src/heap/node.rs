@@ -23,7 +23,8 @@ pub(crate) enum State {
 /// word    0      1      2      3      4        5        6           7
 ///       start   len   prev   next   link a   link b   generation   info
 ///       └ granules ┘  └ neighbours ┘ └ bin, page or ┘               bit 0..24 slack   bytes of the block not asked for
-///                       by address     spare list                   bit 24..29 log2 of the alignment in granules
+///                       by address     spare list                              or the bin of a free one
+///                                                                   bit 24..29 log2 of the alignment in granules
 ///                                                                   bit 29..32 state
 /// ```
 #[derive(Clone, Copy, Debug)]
@@ -85,17 +86,22 @@ impl Node {
         self.info >> (SLACK_BITS + ALIGN_BITS) == 4
     }
 
-    /// Sets a state other than used; slack and alignment become 0.
+    /// Makes it a free block of that bin.
     #[inline]
-    pub(crate) fn set_idle(&mut self, state: State) {
-        let code = match state {
-            State::Spare => 0,
-            State::Free => 1,
-            State::Used => 2,
-            State::Retired => 3,
-            State::Held => 4,
-        };
-        self.info = code << (SLACK_BITS + ALIGN_BITS);
+    pub(crate) fn set_free(&mut self, bin: u32) {
+        self.info = 1 << (SLACK_BITS + ALIGN_BITS) | bin;
+    }
+
+    /// The bin of a free block: remembered, since working it out anew costs as much as the rest of a removal.
+    #[inline]
+    pub(crate) fn bin(&self) -> u32 {
+        self.slack()
+    }
+
+    /// Takes it out of use, for the time being or for good.
+    #[inline]
+    pub(crate) fn set_idle(&mut self, retired: bool) {
+        self.info = if retired { 3 << (SLACK_BITS + ALIGN_BITS) } else { 0 };
     }
 
     /// Makes it a used block whose last `slack` bytes were not asked for.

@@ -3,7 +3,7 @@
 use alloc::vec::Vec;
 
 use super::frame::FramePlan;
-use super::{Handle, Heap, Node, GRANULE};
+use super::{Handle, Heap, Node, Request, Side, GRANULE};
 use crate::error::Error;
 use crate::planner::sequence::Sequence;
 use crate::units::Bytes;
@@ -62,6 +62,34 @@ pub struct Recommendation {
 
 /// Runs a trace `passes` times on a heap of `bytes` bytes; what is live at a pass's end is freed.
 pub fn rehearse(ops: &[Op], bytes: Bytes, passes: u32) -> Outcome {
+    rehearse_with(ops, &[], bytes, passes)
+}
+
+/// What a host that knew its blocks' lifetimes would ask for at each event: [`Side::Low`] for a block that lives through
+/// more than an eighth of the trace, [`Side::High`] for the others.
+pub fn lifetime_hints(ops: &[Op]) -> Vec<Side> {
+    let blocks = ops.iter().filter_map(block_of).max().map_or(0, |b| b as usize + 1);
+    let mut born: Vec<Option<usize>> = alloc::vec![None; blocks];
+    let mut sides = alloc::vec![Side::High; ops.len()];
+    for (at, op) in ops.iter().enumerate() {
+        match *op {
+            Op::Alloc { block, .. } => born[block as usize] = Some(at),
+            Op::Free { block } => {
+                if let Some(from) = born[block as usize].take().filter(|from| at - from > ops.len() / 8) {
+                    sides[from] = Side::Low;
+                }
+            }
+            Op::Resize { .. } | Op::Frame => {}
+        }
+    }
+    for from in born.into_iter().flatten() {
+        sides[from] = Side::Low;
+    }
+    sides
+}
+
+/// [`rehearse`] with a side for each event's block; a side that is missing is [`Side::Auto`].
+pub fn rehearse_with(ops: &[Op], sides: &[Side], bytes: Bytes, passes: u32) -> Outcome {
     let mut out = Outcome { ops: ops.iter().filter(|op| **op != Op::Frame).count() as u64, ..Outcome::default() };
     let blocks = ops.iter().filter_map(block_of).max().map_or(0, |b| b as usize + 1);
     // A node for each live block and each gap beside one.
@@ -73,19 +101,22 @@ pub fn rehearse(ops: &[Op], bytes: Bytes, passes: u32) -> Outcome {
     let mut live: Vec<Option<(Handle, u64)>> = alloc::vec![None; blocks];
     let mut asked: Vec<Bytes> = alloc::vec![0; blocks];
     for _ in 0..passes {
-        let mut sum = 0;
-        for op in ops {
+        // Wide enough that no sum of sizes wraps.
+        let mut sum = 0u128;
+        for (at, op) in ops.iter().enumerate() {
+            let side = sides.get(at).copied().unwrap_or_default();
             let Some(block) = block_of(op).map(|b| b as usize) else { continue };
             let wanted = match *op {
                 Op::Alloc { bytes, .. } | Op::Resize { bytes, .. } => bytes,
                 Op::Free { .. } | Op::Frame => 0,
             };
-            sum = sum + wanted - asked[block];
+            sum = sum + u128::from(wanted) - u128::from(asked[block]);
             asked[block] = wanted;
-            out.peak_live = out.peak_live.max(sum);
+            out.peak_live = out.peak_live.max(u64::try_from(sum).unwrap_or(u64::MAX));
             let served = match *op {
                 Op::Alloc { bytes, align, .. } => {
-                    live[block] = heap.alloc(bytes, align).ok().map(|handle| (handle, align));
+                    live[block] =
+                        heap.alloc_with(&Request::new(bytes, align).side(side)).ok().map(|handle| (handle, align));
                     live[block].is_some()
                 }
                 Op::Free { .. } => live[block].take().is_none_or(|(handle, _)| heap.free(handle).is_ok()),
@@ -130,8 +161,13 @@ fn resize(heap: &mut Heap<Vec<Node>, [u32; 0]>, live: &mut Option<(Handle, u64)>
 /// Found by halving. A smaller heap may happen to work where a larger one does not, since blocks then lie differently; the
 /// answer is one that works, with one just below it that does not.
 pub fn least_heap(ops: &[Op], passes: u32) -> Option<Bytes> {
+    least_heap_with(ops, &[], passes)
+}
+
+/// [`least_heap`] with a side for each event's block, see [`rehearse_with`].
+pub fn least_heap_with(ops: &[Op], sides: &[Side], passes: u32) -> Option<Bytes> {
     let peak = rehearse(ops, GRANULE, 1).peak_live.max(1);
-    let serves = |bytes: Bytes| rehearse(ops, bytes, passes).failed == 0;
+    let serves = |bytes: Bytes| rehearse_with(ops, sides, bytes, passes).failed == 0;
     let (mut low, mut high) = (peak.saturating_sub(1), peak.checked_mul(8)?.checked_add(1 << 20)?);
     if !serves(high) {
         return None;
@@ -235,6 +271,8 @@ mod tests {
         assert_eq!(rehearse(&ops, least, 3).failed, 0);
         assert!(rehearse(&ops, least - 256, 3).failed > 0);
         assert_eq!(rehearse(&ops, 0, 2).failed, 12);
+        let hinted = least_heap_with(&ops, &lifetime_hints(&ops), 3).unwrap();
+        assert_eq!(rehearse_with(&ops, &lifetime_hints(&ops), hinted, 3).failed, 0);
     }
 
     #[test]

@@ -57,11 +57,7 @@ impl<N: Store<Node>, P: AsRef<[u32]> + AsMut<[u32]>, const ROWS: usize> Heap<N, 
         self.set_end(index, end - start);
         let (lead, before_start) = (target - self.nodes.slice()[prev as usize].start, self.start_of(prev));
         if lead == 0 {
-            let nodes = self.nodes.slice_mut();
-            self.bins.remove(nodes, prev);
-            self.stats.free_blocks -= 1;
-            self.unlink(prev);
-            self.spares.give(self.nodes.slice_mut(), prev);
+            self.drop_free(prev);
         } else {
             self.resize_free(prev, before_start, lead);
         }
@@ -98,13 +94,7 @@ impl<N: Store<Node>, P: AsRef<[u32]> + AsMut<[u32]>, const ROWS: usize> Heap<N, 
         }
         let behind = self.nodes.slice().get(next as usize).filter(|n| n.is_free()).map(Node::end);
         match behind {
-            Some(end) if end == start + len => {
-                let nodes = self.nodes.slice_mut();
-                self.bins.remove(nodes, next);
-                self.stats.free_blocks -= 1;
-                self.unlink(next);
-                self.spares.give(self.nodes.slice_mut(), next);
-            }
+            Some(end) if end == start + len => self.drop_free(next),
             Some(end) => self.resize_free(next, start + len, end - (start + len)),
             None => {
                 let rest = self.insert_after(index);

@@ -1,7 +1,7 @@
 //! Which free block serves a request: best fit among at most eight candidates of a bin, an exhaustive scan before giving up.
 
 use super::bins::bin_of;
-use super::block::{Heap, Shape};
+use super::block::{Choice, End, Heap, Shape};
 use super::node::Node;
 use super::store::Store;
 use super::NIL;
@@ -10,6 +10,10 @@ use super::NIL;
 const SCAN: u32 = 8;
 /// Candidates looked at in all bins where an aligned block may or may not fit.
 const ALIGNED_SCAN: u32 = 16;
+/// Blocks walked over for the lowest place.
+const WALK: u32 = 4096;
+/// Blocks looked at from an end of the region on.
+const NEAR: u32 = 16;
 
 /// The best candidate so far.
 struct Best {
@@ -22,8 +26,8 @@ impl Best {
     const NONE: Best = Best { key: u64::MAX, index: NIL };
 
     #[inline]
-    fn offer(&mut self, node: &Node, index: u32, high: bool) {
-        let distance = if high { !node.start } else { node.start };
+    fn offer(&mut self, node: &Node, index: u32, end: End) {
+        let distance = if end == End::High { !node.start } else { node.start };
         let key = u64::from(node.len) << 32 | u64::from(distance);
         if key < self.key {
             *self = Best { key, index };
@@ -41,12 +45,18 @@ impl<N: Store<Node>, P: AsRef<[u32]> + AsMut<[u32]>, const ROWS: usize> Heap<N, 
         let mask = shape.align - 1;
         let last = start + (len - shape.len);
         // An aligned start fits from below exactly if one fits from above.
-        if shape.high {
-            let over = self.origin.wrapping_add(last) & mask;
-            (over <= last - start).then(|| last - over)
-        } else {
+        let below = |at: u32| {
+            let over = self.origin.wrapping_add(at) & mask;
+            (over <= at - start).then(|| at - over)
+        };
+        let low = || {
             let pad = self.origin.wrapping_add(start).wrapping_neg() & mask;
             (pad <= last - start).then(|| start + pad)
+        };
+        match shape.end {
+            End::Low => low(),
+            End::High => below(last),
+            End::Middle => below(start + (last - start) / 2).or_else(low),
         }
     }
 
@@ -60,9 +70,14 @@ impl<N: Store<Node>, P: AsRef<[u32]> + AsMut<[u32]>, const ROWS: usize> Heap<N, 
     /// ```
     #[inline]
     pub(super) fn search(&mut self, shape: &Shape) -> Option<u32> {
-        if shape.align > 1 {
-            return self.search_aligned(shape);
+        if shape.align > 1 || shape.choice != Choice::Best {
+            return self.search_special(shape);
         }
+        self.search_plain(shape, 0)
+    }
+
+    #[inline]
+    fn search_plain(&mut self, shape: &Shape, before: u32) -> Option<u32> {
         // Without an alignment the roof is the own bin, and what fits is decided by the length alone.
         let own = bin_of(shape.len);
         let nodes = self.nodes.slice();
@@ -71,7 +86,7 @@ impl<N: Store<Node>, P: AsRef<[u32]> + AsMut<[u32]>, const ROWS: usize> Heap<N, 
         while let Some(node) = nodes.get(index as usize).filter(|_| steps < SCAN) {
             steps += 1;
             if node.len >= shape.len {
-                best.offer(node, index, shape.high);
+                best.offer(node, index, shape.end);
             }
             index = node.b;
         }
@@ -82,7 +97,7 @@ impl<N: Store<Node>, P: AsRef<[u32]> + AsMut<[u32]>, const ROWS: usize> Heap<N, 
                 for _ in 0..SCAN {
                     let Some(node) = nodes.get(index as usize) else { break };
                     steps += 1;
-                    best.offer(node, index, shape.high);
+                    best.offer(node, index, shape.end);
                     index = node.b;
                 }
             }
@@ -91,11 +106,80 @@ impl<N: Store<Node>, P: AsRef<[u32]> + AsMut<[u32]>, const ROWS: usize> Heap<N, 
         if found == NIL && more {
             found = self.scan_all(own, own, shape);
         }
-        self.count_steps(steps);
+        self.count_steps(before + steps);
         (found != NIL).then_some(found)
     }
 
-    fn search_aligned(&mut self, shape: &Shape) -> Option<u32> {
+    /// The free block of the lowest address in which the shape fits, if it is among the first blocks.
+    #[cold]
+    fn lowest(&mut self, shape: &Shape) -> u32 {
+        self.stats.exhaustive_scans += 1;
+        let nodes = self.nodes.slice();
+        let mut index = self.first;
+        for _ in 0..WALK {
+            let Some(node) = nodes.get(index as usize) else { break };
+            if node.is_free() && self.place(node.start, node.len, shape).is_some() {
+                return index;
+            }
+            index = node.next;
+        }
+        NIL
+    }
+
+    #[inline(never)]
+    fn search_special(&mut self, shape: &Shape) -> Option<u32> {
+        let mut steps = 0;
+        let found = match shape.choice {
+            Choice::Best => NIL,
+            Choice::Lowest => self.lowest(shape),
+            Choice::Near => self.nearest(shape, &mut steps),
+            // The last of the bins: what fits there has more room round it than anywhere else.
+            Choice::Largest => self.bins.top().map_or(NIL, |bin| self.largest_of(bin, shape, &mut steps)),
+        };
+        self.count_steps(steps);
+        if found != NIL {
+            Some(found)
+        } else if shape.align > 1 {
+            self.search_aligned(shape, steps)
+        } else {
+            self.search_plain(shape, steps)
+        }
+    }
+
+    /// The first of a few blocks from the shape's end on that is free and fits.
+    fn nearest(&self, shape: &Shape, steps: &mut u32) -> u32 {
+        let nodes = self.nodes.slice();
+        let high = shape.end == End::High;
+        let mut index = if high { self.last } else { self.first };
+        for _ in 0..NEAR {
+            let Some(node) = nodes.get(index as usize) else { break };
+            *steps += 1;
+            if node.is_free() && self.place(node.start, node.len, shape).is_some() {
+                return index;
+            }
+            index = if high { node.prev } else { node.next };
+        }
+        NIL
+    }
+
+    /// The longest of the first blocks of a bin that fit.
+    fn largest_of(&self, bin: u32, shape: &Shape, steps: &mut u32) -> u32 {
+        let nodes = self.nodes.slice();
+        let (mut found, mut longest) = (NIL, 0);
+        let mut index = self.bins.head(bin);
+        for _ in 0..SCAN {
+            let Some(node) = nodes.get(index as usize) else { break };
+            *steps += 1;
+            if node.len > longest && self.place(node.start, node.len, shape).is_some() {
+                (found, longest) = (index, node.len);
+            }
+            index = node.b;
+        }
+        found
+    }
+
+    /// `before`: nodes looked at before this search.
+    fn search_aligned(&mut self, shape: &Shape, before: u32) -> Option<u32> {
         let own = bin_of(shape.len);
         let padded = shape.len.checked_add(shape.align - 1);
         let roof = padded.map_or(u32::MAX, bin_of);
@@ -116,7 +200,7 @@ impl<N: Store<Node>, P: AsRef<[u32]> + AsMut<[u32]>, const ROWS: usize> Heap<N, 
         if found == NIL && steps > 0 {
             found = self.scan_all(own, roof, shape);
         }
-        self.count_steps(steps);
+        self.count_steps(before + steps);
         (found != NIL).then_some(found)
     }
 
@@ -129,7 +213,7 @@ impl<N: Store<Node>, P: AsRef<[u32]> + AsMut<[u32]>, const ROWS: usize> Heap<N, 
             let Some(node) = nodes.get(index as usize) else { break };
             *steps += 1;
             if self.place(node.start, node.len, shape).is_some() {
-                best.offer(node, index, shape.high);
+                best.offer(node, index, shape.end);
             }
             index = node.b;
         }

@@ -3,14 +3,14 @@
 //! Last in, first out would spend one node's generations alone: 2^32 of them are gone in minutes at ten million calls a
 //! second. In a queue the wear is spread over all spare nodes.
 
-use super::node::{Node, State};
+use super::node::Node;
 use super::store::Store;
 use super::NIL;
 
 /// Nodes that stay in the queue before a new one is touched: enough to spread the wear, few enough to stay in the cache.
 const QUEUE: u32 = 64;
 
-/// The queue of spare nodes, linked through `b`.
+/// The queue of spare nodes, linked through `b`. `first` and `last` mean something while `count` is above 0.
 #[derive(Clone, Debug)]
 pub(crate) struct Spares {
     pub(crate) first: u32,
@@ -41,13 +41,12 @@ impl Spares {
                 return Some(index as u32);
             }
         }
-        let index = self.first;
-        let node = store.slice_mut().get_mut(index as usize)?;
-        self.first = node.b;
-        self.count -= 1;
         if self.count == 0 {
-            self.last = NIL;
+            return None;
         }
+        let index = self.first;
+        self.first = store.slice_mut()[index as usize].b;
+        self.count -= 1;
         Some(index)
     }
 
@@ -56,13 +55,12 @@ impl Spares {
     pub(crate) fn give(&mut self, nodes: &mut [Node], index: u32) {
         let node = &mut nodes[index as usize];
         if node.generation >= self.limit {
-            node.set_idle(State::Retired);
+            node.set_idle(true);
             self.retired += 1;
             return;
         }
-        node.set_idle(State::Spare);
-        node.b = NIL;
-        if self.last == NIL {
+        node.set_idle(false);
+        if self.count == 0 {
             self.first = index;
         } else {
             nodes[self.last as usize].b = index;

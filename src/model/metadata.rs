@@ -51,6 +51,22 @@ pub(crate) fn offline_plan(blob: &[u8], at: u64, tensors: usize) -> Result<Vec<O
     Ok(plan)
 }
 
+/// Writes an offline plan as [`offline_plan`] reads it.
+pub(crate) fn encode_offline(plan: &[Option<Bytes>], subgraphs: usize) -> Result<Vec<u8>, ReadError> {
+    const VERSION: i32 = 1;
+    let number = |n: u64, what: &str| {
+        i32::try_from(n)
+            .map_err(|_| ReadError::new(Position::Whole, format!("{OFFLINE_PLAN}: {what} {n} does not fit 31 bits")))
+    };
+    let header =
+        [VERSION, number(subgraphs as u64, "the number of subgraphs")?, number(plan.len() as u64, "the count")?];
+    let mut out: Vec<u8> = header.iter().flat_map(|w| w.to_le_bytes()).collect();
+    for offset in plan {
+        out.extend_from_slice(&offset.map_or(Ok(-1), |o| number(o, "the offset"))?.to_le_bytes());
+    }
+    Ok(out)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -73,5 +89,10 @@ mod tests {
         assert!(offline_plan(&blob(&[1, 1, 1, 0]), 0, 2).is_err(), "another count than the model's");
         assert!(offline_plan(&blob(&[1, 1, 1, -2]), 0, 1).unwrap_err().at == Position::Byte(12));
         assert_eq!(offline_plan(&blob(&[1, 1, 0]), 0, 0).unwrap(), []);
+        let plan = [Some(0), None, Some(2_147_483_632)];
+        let bytes = encode_offline(&plan, 2).unwrap();
+        assert_eq!(bytes, blob(&[1, 2, 3, 0, -1, 2_147_483_632]));
+        assert_eq!(offline_plan(&bytes, 0, 3).unwrap(), plan);
+        assert!(encode_offline(&[Some(1 << 31)], 1).is_err());
     }
 }

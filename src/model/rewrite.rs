@@ -5,8 +5,8 @@
 //! order and are brought along: control dependencies by operator index, and an offline plan by tensor.
 
 use super::error::{Position, ReadError};
-use super::metadata::{CONTROL_DEPENDENCIES, OFFLINE_PLAN};
-use super::{control, schema, Model};
+use super::metadata::{encode_offline, CONTROL_DEPENDENCIES, OFFLINE_PLAN};
+use super::{control, insert, schema, Model};
 use crate::units::Bytes;
 
 /// What to write.
@@ -14,8 +14,8 @@ use crate::units::Bytes;
 pub struct Rewrite {
     /// Per subgraph its nodes in the order to run.
     pub orders: Vec<Vec<u32>>,
-    /// What becomes of an offline plan in the file: new offsets, one per tensor over all subgraphs, `None` for those
-    /// left to the runtime.
+    /// An offline plan: offsets, one per tensor over all subgraphs, `None` for those left to the runtime. It takes the
+    /// place of one in the file, or is added; without one here, one in the file stays as it is.
     pub offline_plan: Option<Vec<Option<Bytes>>>,
 }
 
@@ -46,16 +46,25 @@ impl Model {
                 self.move_blob(root, file, &mut out, &blob)?;
             }
         }
+        for name in [CONTROL_DEPENDENCIES, OFFLINE_PLAN] {
+            let written = name == CONTROL_DEPENDENCIES || change.offline_plan.is_some();
+            if let Some(entry) = self.metadata.iter().rev().find(|m| written && m.name == name) {
+                alone(root, file, entry)?;
+            }
+        }
         self.write_offline(&mut out, change)?;
         self.compare(&out, change, &places, pairs)?;
-        Ok(out)
+        match &change.offline_plan {
+            Some(plan) if self.offline_plan.is_none() => add_offline(&out, &self.name, plan),
+            _ => Ok(out),
+        }
     }
 
     /// Puts the control dependencies at the file's end, where they outgrew their place.
     fn move_blob(&self, root: schema::Model<'_>, file: &[u8], out: &mut Vec<u8>, blob: &[u8]) -> Result<(), ReadError> {
         let entry = self.metadata.iter().rev().find(|m| m.name == CONTROL_DEPENDENCIES);
         let buffer = entry.and_then(|m| root.buffers()?.iter().nth(m.buffer as usize));
-        let field = buffer.filter(|b| b.data().is_some_and(|d| !d.is_empty())).and_then(|b| b.data_field());
+        let field = buffer.filter(|b| b.data().is_some_and(|d| !d.is_empty())).and_then(|b| b.place(4));
         // The vector's length, then its bytes at a multiple of 16, as the format asks of buffers.
         let at = (file.len() + 4).next_multiple_of(16) - 4;
         let offset = field.and_then(|f| u32::try_from(at - f).ok()).filter(|_| at < i32::MAX as usize - blob.len());
@@ -77,12 +86,14 @@ impl Model {
         else {
             return Ok(());
         };
-        let words = out.get_mut(entry.data.start as usize + 12..entry.data.end as usize).unwrap_or_default();
-        for (word, offset) in words.chunks_exact_mut(4).zip(plan) {
-            let number = offset.map_or(Ok(-1), i32::try_from).map_err(|_| {
-                ReadError::new(Position::Byte(entry.data.start), format!("{OFFLINE_PLAN}: an offset past 2^31"))
-            })?;
-            word.copy_from_slice(&number.to_le_bytes());
+        let blob = encode_offline(plan, self.subgraphs.len())?;
+        match out.get_mut(entry.data.start as usize..entry.data.end as usize) {
+            // The version and the number of subgraphs stay as the file has them.
+            Some(old) if old.len() == blob.len() => old[8..].copy_from_slice(&blob[8..]),
+            _ => {
+                let what = format!("{OFFLINE_PLAN}: expected {} offsets, the plan has {}", entry.data.end, plan.len());
+                return Err(ReadError::new(Position::Byte(entry.data.start), what));
+            }
         }
         Ok(())
     }
@@ -129,6 +140,50 @@ impl Model {
         }
         Ok(())
     }
+}
+
+/// `Ok` where nothing but `entry` uses the bytes of its buffer, so that they can be written over.
+fn alone(root: schema::Model<'_>, file: &[u8], entry: &super::Metadata) -> Result<(), ReadError> {
+    let graphs = || root.subgraphs().into_iter().flat_map(|v| v.iter());
+    let tensors = graphs().flat_map(|g| g.tensors()).flat_map(|v| v.iter());
+    let named = tensors.filter(|t| t.buffer().unwrap_or(0) == entry.buffer).count()
+        + root
+            .metadata()
+            .into_iter()
+            .flat_map(|v| v.iter())
+            .filter(|m| m.buffer().unwrap_or(0) == entry.buffer)
+            .count();
+    let buffers = super::tflite::buffers(root, file)?;
+    let meets = |r: &std::ops::Range<u64>| r.start < entry.data.end && entry.data.start < r.end;
+    let holders = buffers.iter().filter(|r| meets(r)).count();
+    if !entry.data.is_empty() && (named > 1 || holders > 1) {
+        let what = format!("{}: its bytes are used by something else too, so they cannot be changed", entry.name);
+        return Err(ReadError::new(Position::Byte(entry.data.start), what));
+    }
+    Ok(())
+}
+
+/// Adds an offline plan to a file without one; what is returned has been read again and compared.
+fn add_offline(file: &[u8], name: &str, plan: &[Option<Bytes>]) -> Result<Vec<u8>, ReadError> {
+    let mut expected = Model::from_tflite(file, name)?;
+    let (out, moved) = insert::with_metadata(file, OFFLINE_PLAN, &encode_offline(plan, expected.subgraphs.len())?)?;
+    let mut found = Model::from_tflite(&out, name)?;
+    let shift = |r: &mut std::ops::Range<u64>| {
+        if !r.is_empty() {
+            (r.start, r.end) = (r.start + moved, r.end + moved);
+        }
+    };
+    expected.subgraphs.iter_mut().flat_map(|g| &mut g.tensors).filter_map(|t| t.data.as_mut()).for_each(shift);
+    expected.metadata.iter_mut().map(|m| &mut m.data).for_each(shift);
+    expected.control_dependencies.iter_mut().for_each(shift);
+    expected.file_bytes += moved;
+    expected.offline_plan = Some(plan.to_vec());
+    let added = found.metadata.pop().is_some_and(|m| m.name == OFFLINE_PLAN && m.data.start % 16 == 0);
+    if !added || found != expected {
+        let what = "the file's tables share bytes, so that no metadata entry can be added";
+        return Err(ReadError::new(Position::Whole, what));
+    }
+    Ok(out)
 }
 
 /// Puts the `count` offsets at `start` into `order`. Each is relative to its own place. `None` where `order` is no

@@ -44,6 +44,19 @@ macro_rules! table {
                 Position::Byte(self.0.loc() as u64)
             }
 
+            /// The byte at which the field of `slot` is, to be read or written over; `None` where it is absent.
+            pub(super) fn place(self, slot: VOffsetT) -> Option<usize> {
+                match self.0.vtable().get(slot) {
+                    0 => None,
+                    at => Some(self.0.loc() + usize::from(at)),
+                }
+            }
+
+            /// How many fields its field list has, present or not.
+            pub(super) fn slots(self) -> usize {
+                self.0.vtable().num_fields()
+            }
+
             $(pub(super) fn $field(self) -> Option<<$type as Follow<'a>>::Inner> {
                 // SAFETY: `run_verifier` above checked this slot as this very type before `self` could be made.
                 unsafe { self.0.get::<$type>($slot, None) }
@@ -114,6 +127,7 @@ table! {
         options_type 10 u8;
         mutating 18 List<'a, bool>;
         intermediates 20 List<'a, i32>;
+        large_options 22 u64;
         options_2_type 26 u8;
     }
 }
@@ -171,16 +185,6 @@ impl<'a> Operator<'a> {
         match self.0.vtable().get(slot) {
             0 => Ok(None),
             at => follow::<ForwardsUOffset<T>>(self.0.buf(), self.0.loc() + usize::from(at)).map(Some),
-        }
-    }
-}
-
-impl Buffer<'_> {
-    /// The byte at which the reference to its data is, to be written over.
-    pub(super) fn data_field(self) -> Option<usize> {
-        match self.0.vtable().get(4) {
-            0 => None,
-            at => Some(self.0.loc() + usize::from(at)),
         }
     }
 }

@@ -108,7 +108,7 @@ impl Model {
 }
 
 /// Where each buffer's bytes are in the file; `0..0` for one without.
-fn buffers(root: schema::Model<'_>, file: &[u8]) -> Result<Vec<Range<u64>>, ReadError> {
+pub(super) fn buffers(root: schema::Model<'_>, file: &[u8]) -> Result<Vec<Range<u64>>, ReadError> {
     let mut list = Vec::new();
     for (i, b) in root.buffers().into_iter().flat_map(|v| v.iter()).enumerate() {
         let inside = b.data().map(|d| d.bytes()).unwrap_or_default();

@@ -127,7 +127,18 @@ pub const fn workspace_words(rows: usize) -> Option<usize> {
 /// `Capacity` where the workspace or `offsets` is too short (`needed` in entries), `Argument` where two fixed rows
 /// collide, `Overflow`.
 pub fn place(rule: Rule, rows: &[Row], workspace: &mut [u32], offsets: &mut [Bytes]) -> Result<Bytes, Error> {
-    let n = rows.len();
+    place_with(rule, rows.len(), (&|i| rows[i], &|_| false), workspace, offsets)
+}
+
+/// [`place`] for `n` rows that the caller keeps in a form of its own: `rows` makes the one at an index, the same each time.
+/// Fixed rows for which `shared` is true may overlap other fixed rows.
+pub fn place_with(
+    rule: Rule,
+    n: usize,
+    (rows, shared): (&impl Fn(usize) -> Row, &impl Fn(usize) -> bool),
+    workspace: &mut [u32],
+    offsets: &mut [Bytes],
+) -> Result<Bytes, Error> {
     let needed = workspace_words(n).ok_or(Error::overflow("the workspace does not fit the address space"))?;
     if n > u32::MAX as usize {
         return Err(Error::overflow("more rows than 32 bits count"));
@@ -147,12 +158,12 @@ pub fn place(rule: Rule, rows: &[Row], workspace: &mut [u32], offsets: &mut [Byt
     for (i, slot) in order.iter_mut().enumerate() {
         *slot = i as u32;
     }
-    order.sort_unstable_by(|&i, &j| before(rule, (i, &rows[i as usize]), (j, &rows[j as usize])));
+    order.sort_unstable_by(|&i, &j| before(rule, (i, &rows(i as usize)), (j, &rows(j as usize))));
     let mut placed = 0;
     let mut arena = 0;
     for &index in order.iter() {
         let i = index as usize;
-        let row = &rows[i];
+        let row = rows(i);
         offsets[i] = 0;
         if row.size == 0 {
             continue;
@@ -160,14 +171,16 @@ pub fn place(rule: Rule, rows: &[Row], workspace: &mut [u32], offsets: &mut [Byt
         let name = |e: Error| e.buffer(i).at(row.first);
         let offset = match row.fixed {
             Some(at) => {
-                fixed_is_free(i, at, rows, &by_offset[..placed], offsets)?;
+                if !shared(i) {
+                    fixed_is_free((i, &row), at, (rows, shared), &by_offset[..placed], offsets)?;
+                }
                 at
             }
             None => {
                 let mut gap = Gap::new(rule, row.size, row.align);
                 for &other in &by_offset[..placed] {
-                    let o = other as usize;
-                    if row.conflicts(&rows[o]) && gap.pass(offsets[o], offsets[o] + rows[o].size).map_err(name)? {
+                    let (at, o) = (offsets[other as usize], rows(other as usize));
+                    if row.conflicts(&o) && gap.pass(at, at + o.size).map_err(name)? {
                         break;
                     }
                 }
@@ -186,19 +199,24 @@ pub fn place(rule: Rule, rows: &[Row], workspace: &mut [u32], offsets: &mut [Byt
     Ok(arena)
 }
 
-fn fixed_is_free(i: usize, at: Bytes, rows: &[Row], placed: &[u32], offsets: &[Bytes]) -> Result<(), Error> {
-    let row = &rows[i];
+fn fixed_is_free(
+    (i, row): (usize, &Row),
+    at: Bytes,
+    (rows, shared): (&impl Fn(usize) -> Row, &impl Fn(usize) -> bool),
+    placed: &[u32],
+    offsets: &[Bytes],
+) -> Result<(), Error> {
     let end = crate::units::add(at, row.size).map_err(|e| e.buffer(i))?;
     if !row.align.divides(at) {
         return Err(Error::alignment("the fixed offset is not a multiple of the alignment").buffer(i).needed(at));
     }
     for &other in placed {
-        let o = other as usize;
-        if row.conflicts(&rows[o]) && offsets[o] < end && at < offsets[o] + rows[o].size {
+        let (start, o) = (offsets[other as usize], rows(other as usize));
+        if !shared(other as usize) && row.conflicts(&o) && start < end && at < start + o.size {
             return Err(Error::argument("two fixed offsets collide")
                 .buffer(i)
                 .and(crate::error::Subject::Buffer(other))
-                .at(row.first.max(rows[o].first)));
+                .at(row.first.max(o.first)));
         }
     }
     Ok(())

@@ -4,7 +4,10 @@ use core::ptr::NonNull;
 
 use super::source::{Block, Source};
 use crate::error::{Error, Kind};
-use crate::units::Align;
+use crate::graph::lower::{Lowered, Persistent};
+use crate::graph::tables::{Allocation, Tables};
+use crate::planner::Plan;
+use crate::units::{Align, DEFAULT_ALIGN};
 
 /// Where a tensor's bytes are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
@@ -48,6 +51,33 @@ pub struct Layout {
     pub persistent_align: Align,
     /// Slots per subgraph.
     pub slots: Vec<Vec<Slot>>,
+}
+
+impl Layout {
+    /// The layout of planned graphs: the same that [`lower`](crate::graph::lower::lower),
+    /// [`persistent`](crate::graph::lower::persistent) and the plan were made of.
+    pub fn of<T: Tables>(graphs: &[T], lowered: &Lowered, persistent: &Persistent, plan: &Plan) -> Layout {
+        let slots = graphs.iter().enumerate().map(|(g, graph)| {
+            let slot = |t: usize| {
+                let tensor = graph.tensor(t);
+                let place = match (lowered.offset(plan, g, t), persistent.offsets[g][t], tensor.allocation) {
+                    (Some(offset), ..) => Place::Main { offset },
+                    (_, Some(offset), _) => Place::Persistent { offset },
+                    (_, _, Allocation::MmapRo) => Place::Constant,
+                    _ => Place::None,
+                };
+                Slot { place, bytes: tensor.bytes.unwrap_or(0) }
+            };
+            (0..graph.tensor_count()).map(slot).collect()
+        });
+        Layout {
+            main_bytes: plan.arena_bytes,
+            main_align: plan.align.max(DEFAULT_ALIGN),
+            persistent_bytes: persistent.bytes,
+            persistent_align: persistent.align.unwrap_or(DEFAULT_ALIGN).max(DEFAULT_ALIGN),
+            slots: slots.collect(),
+        }
+    }
 }
 
 /// Caller memory for a constant.
@@ -220,7 +250,6 @@ impl Arena {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::units::DEFAULT_ALIGN;
     use core::ffi::c_void;
 
     fn layout() -> Layout {

@@ -10,7 +10,7 @@ use super::pool::Pool;
 use super::pool_config::Refusal;
 use crate::error::Error;
 use crate::heap::frame::{FramePlan, Replay};
-use crate::heap::Request;
+use crate::heap::{Request, Side};
 
 /// What the frames of a pool did.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -102,9 +102,9 @@ impl<P: Deref<Target = Pool>> Frame<P> {
             let padded = (bytes as u64).saturating_add(self.pool.overhead());
             if align.is_power_of_two() {
                 if let Some(slot) = replay.alloc(&instance.plan, padded, align as u64) {
-                    let place = instance.plan.place(slot);
+                    let (place, offset) = instance.plan.place(slot);
                     instance.live[place as usize].store(slot + 1, Ordering::Release);
-                    return Ok(instance.pointer(instance.plan.offset(slot)));
+                    return Ok(instance.pointer(offset));
                 }
             }
         }
@@ -113,7 +113,12 @@ impl<P: Deref<Target = Pool>> Frame<P> {
 
     #[cold]
     fn alloc_general(&mut self, bytes: usize, align: usize) -> Result<NonNull<u8>, Refusal> {
-        let block = self.pool.alloc_with(&Request::new(bytes as u64, align as u64))?;
+        let mut request = Request::new(bytes as u64, align as u64);
+        if let Mode::Record(_) = &self.mode {
+            // The first run is the one that decides how much memory the process ever had.
+            request = request.side(Side::Lowest);
+        }
+        let block = self.pool.alloc_with(&request)?;
         if let Mode::Record(recording) = &self.mode {
             let padded = (bytes as u64).saturating_add(self.pool.overhead());
             self.pool.watch_alloc(recording, block, padded, align as u64);
@@ -245,7 +250,7 @@ impl Instance {
         let mut at = self.remote.swap(0, Ordering::Acquire);
         while let Some(slot) = at.checked_sub(1) {
             at = self.next[slot as usize].load(Ordering::Relaxed);
-            let live = &self.live[self.plan.place(slot) as usize];
+            let live = &self.live[self.plan.place(slot).0 as usize];
             // Not so only where the host freed the block twice at once, from here and from another thread.
             if live.load(Ordering::Relaxed) == (slot | REMOTE) + 1 {
                 live.store(0, Ordering::Release);

@@ -109,6 +109,11 @@ impl Pool {
         if self.shared.debug.is_some() {
             return Entered::Pass;
         }
+        // A trace has to show every request.
+        if self.shared.trace.is_on() {
+            self.shared.trace.frame(signature);
+            return Entered::Pass;
+        }
         let plan = {
             let mut table = self.shared.frames.lock();
             table.stats.frames += 1;

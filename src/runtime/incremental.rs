@@ -3,8 +3,10 @@
 use core::fmt::{self, Write};
 use core::ptr::NonNull;
 
+use super::incremental_guard::Zoned;
 use super::source::Source;
 use super::store::{Keep, MemoryPolicy, Store};
+use super::zone::zoned;
 use crate::error::Error;
 use crate::graph::incremental::{Arena, Incremental, Record, Sharing, UNSET};
 use crate::graph::tables::Tables;
@@ -25,6 +27,8 @@ pub struct IncrementalConfig {
     pub main: Source,
     /// Where the persistent arena comes from.
     pub persistent: Source,
+    /// Puts a zone behind every tensor that [`IncrementalArena::guard_after`] checks.
+    pub guard: bool,
 }
 
 impl Default for IncrementalConfig {
@@ -36,6 +40,7 @@ impl Default for IncrementalConfig {
             memory: MemoryPolicy::default(),
             main: Source::System,
             persistent: Source::System,
+            guard: false,
         }
     }
 }
@@ -57,8 +62,13 @@ pub struct IncrementalArena {
     live: bool,
     /// The strictest alignment executed so far, which the base must meet.
     align: Align,
-    addresses: Vec<usize>,
+    pub(super) addresses: Vec<usize>,
     generation: u64,
+    pub(super) guard: bool,
+    /// Per tensor the address of its zone since that was written; 0 for none.
+    pub(super) painted: Vec<usize>,
+    /// What a run between two resets needed, where the memory policy has found that less would do.
+    shrink_to: Option<Bytes>,
 }
 
 impl IncrementalArena {
@@ -74,6 +84,9 @@ impl IncrementalArena {
             align: DEFAULT_ALIGN,
             addresses: Vec::new(),
             generation: 0,
+            guard: config.guard,
+            painted: Vec::new(),
+            shrink_to: None,
         }
     }
 
@@ -94,6 +107,14 @@ impl IncrementalArena {
     /// places are then as before, and so is the memory, except that a block whose contents need not survive was given
     /// back first and taken again (see [`MemoryPolicy::keep_on_failure`]).
     pub fn execute<T: Tables + ?Sized>(&mut self, graph: &T, first: i32, last: i32) -> Result<(), Error> {
+        if self.guard {
+            self.execute_sized(&Zoned(graph), first, last)
+        } else {
+            self.execute_sized(graph, first, last)
+        }
+    }
+
+    fn execute_sized<T: Tables + ?Sized>(&mut self, graph: &T, first: i32, last: i32) -> Result<(), Error> {
         let mut next = self.plan.clone();
         next.execute(graph, first, last)?;
         let (main, persistent) = next.bytes();
@@ -102,7 +123,9 @@ impl IncrementalArena {
         self.main.admit(main)?;
         self.persistent.fit(needed, align, Keep::Bytes(self.persistent_used as usize), false)?;
         let keep = if self.live { Keep::Bytes(self.plan.bytes().0 as usize) } else { Keep::Nothing };
-        if let Err(e) = self.main.fit(main, align, keep, false) {
+        // The first range of a run may need less than the rest.
+        let shrink = if self.live { None } else { self.shrink_to.take() };
+        if let Err(e) = self.main.fit(main.max(shrink.unwrap_or(0)), align, keep, shrink.is_some()) {
             if !self.main.is_committed() {
                 self.plan.release();
             }
@@ -158,7 +181,14 @@ impl IncrementalArena {
 
     /// Forgets all places and keeps lifetimes and memory. Contents of the main arena end; persistent contents follow their
     /// tensors to the places they get next.
+    ///
+    /// For the memory policy this is the end of a run: where the runs need little, the next execution holds less.
     pub fn reset(&mut self) {
+        let needed = self.plan.bytes().0;
+        if self.live && self.main.wants_to_shrink(needed) {
+            self.shrink_to = Some(needed);
+        }
+        self.painted.clear();
         self.plan.reset();
         self.live = false;
         self.update();
@@ -174,6 +204,7 @@ impl IncrementalArena {
     pub fn release(&mut self) {
         self.plan.release();
         self.main.release();
+        self.painted.clear();
         self.live = false;
         self.update();
     }
@@ -198,6 +229,12 @@ impl IncrementalArena {
         Ok(())
     }
 
+    /// Changes the rules for the main arena's memory; they hold from the next execution on.
+    pub fn set_memory_policy(&mut self, policy: MemoryPolicy) {
+        self.main.set_policy(policy);
+        self.shrink_to = None;
+    }
+
     /// Whether the main arena is committed, which it also is at 0 bytes.
     pub fn has_memory(&self) -> bool {
         self.plan.has_memory()
@@ -218,10 +255,11 @@ impl IncrementalArena {
         }
         let root = self.plan.root_of(tensor).map_or(tensor, |r| r as usize);
         let bytes = graph.tensor(tensor).bytes.unwrap_or(0);
-        if let Some(held) = self.plan.record(root).map(|r| r.size).filter(|&held| held < bytes) {
+        let wanted = if self.guard { zoned(bytes) } else { bytes };
+        if let Some(held) = self.plan.record(root).map(|r| r.size).filter(|&held| held < wanted) {
             return Err(Error::stale("the tensor has outgrown its place: execute its node first")
                 .tensor(tensor)
-                .needed(bytes)
+                .needed(wanted)
                 .available(held));
         }
         let Some(address) = self.addresses.get(tensor).and_then(|&a| NonNull::new(a as *mut u8)) else {

@@ -8,24 +8,27 @@
 //! ```
 
 use core::ptr::NonNull;
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, ThreadId};
 
 use super::arena::{Layout, Place};
-use super::source::{Block, Source};
+use super::lease::{Lease, Leases};
+use super::mapping::Mapping;
+use super::source::Source;
+use super::supply::{Area, Supply};
 use crate::error::{Error, Subject};
 
 /// How many, and where their memory comes from.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct InstancesConfig {
     /// Instances, each with persistent memory of its own.
     pub instances: usize,
     /// The most that run at once.
     pub arenas: usize,
-    /// Where the reusable arenas come from. A caller's buffer holds one only.
-    pub main: Source,
+    /// Where the reusable arenas come from: a pool if there is one, else a source.
+    pub main: Supply,
     /// Where persistent memory comes from. A caller's buffer holds that of one instance only.
-    pub persistent: Source,
+    pub persistent: Supply,
     /// Refuses a run that is used by another thread than the one that acquired it. On by default in debug builds.
     pub check_threads: bool,
 }
@@ -36,21 +39,11 @@ impl InstancesConfig {
         InstancesConfig {
             instances,
             arenas,
-            main: Source::System,
-            persistent: Source::System,
+            main: Supply::Source(Source::System),
+            persistent: Supply::Source(Source::System),
             check_threads: cfg!(debug_assertions),
         }
     }
-}
-
-#[derive(Debug)]
-struct State {
-    free: Vec<Block>,
-    /// Arenas in existence, free and lent.
-    arenas: usize,
-    running: Vec<bool>,
-    heap_calls: u64,
-    high_water: usize,
 }
 
 /// Caller memory for a constant.
@@ -65,30 +58,41 @@ unsafe impl Sync for Constant {}
 #[derive(Debug)]
 struct Shared {
     layout: Layout,
-    config: InstancesConfig,
+    check_threads: bool,
     constants: Mutex<Vec<Vec<Option<Constant>>>>,
-    state: Mutex<State>,
-    returned: Condvar,
-    persistent: Vec<Block>,
+    /// Files that constants refer to.
+    mappings: Mutex<Vec<Arc<Mapping>>>,
+    running: Mutex<Vec<bool>>,
+    arenas: Arc<Leases>,
+    persistent: Vec<Area>,
 }
 
 /// Instances of one plan. Any thread may use it; a [`Run`] belongs to one thread at a time.
 #[derive(Clone, Debug)]
 pub struct Instances(Arc<Shared>);
 
-/// What is held.
+/// What is held and what happened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct InstancesStats {
     /// Bytes of all reusable arenas, lent or free.
     pub committed_bytes: usize,
     /// Bytes of persistent memory over all instances.
     pub persistent_bytes: usize,
-    /// The most reusable arenas that ever existed, in bytes.
+    /// The most bytes of reusable arenas that ever existed at a time.
     pub high_water: usize,
     /// Arenas lent.
     pub running: usize,
-    /// How often a source was asked or given something back.
+    /// How often a pool or source was asked or given something back.
     pub heap_calls: u64,
+    /// The most arenas lent at a time.
+    pub peak: usize,
+    /// Runs begun so far.
+    pub runs: u64,
+    /// Those that had to wait for an arena.
+    pub waits: u64,
+    /// Those refused because all arenas were lent or there was no memory.
+    pub refused: u64,
 }
 
 fn lock<T>(m: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -104,38 +108,32 @@ impl Instances {
     /// Takes and zeroes persistent memory for every instance; reusable arenas are taken when first needed.
     ///
     /// `Argument` for no instance or no arena, and where a caller's buffer would have to hold several arenas. Errors of
-    /// [`Source::take`].
+    /// the pool or [`Source::take`].
     pub fn new(layout: Layout, config: InstancesConfig) -> Result<Instances, Error> {
         if config.instances == 0 || config.arenas == 0 {
             return Err(Error::argument("there must be at least one instance and one arena"));
         }
-        let one = |s: Source, n: usize| n == 1 || !matches!(s, Source::Buffer { .. });
-        if !one(config.main, config.arenas) || !one(config.persistent, config.instances) {
-            return Err(Error::argument("a caller's buffer cannot hold several arenas"));
-        }
+        config.persistent.check(config.instances as u64)?;
+        // More arenas than instances are never lent.
+        let limit = u32::try_from(config.arenas.min(config.instances)).unwrap_or(u32::MAX);
+        let align = |a: crate::units::Align| a.bytes() as usize;
+        let arenas = Leases::new(config.main, in_memory(layout.main_bytes)?, align(layout.main_align), limit)?;
         let bytes = in_memory(layout.persistent_bytes)?;
-        in_memory(layout.main_bytes)?;
-        let mut persistent = Vec::with_capacity(config.instances);
+        let mut persistent = Vec::new();
         for _ in 0..config.instances {
-            let block = config.persistent.take(bytes, layout.persistent_align.bytes() as usize)?;
-            // SAFETY: the block holds so many writable bytes from its base, or is empty.
-            unsafe { block.base().as_ptr().write_bytes(0, block.bytes()) };
-            persistent.push(block);
+            let area = config.persistent.take(bytes, align(layout.persistent_align))?;
+            // SAFETY: the area holds so many writable bytes from its base, or is empty.
+            unsafe { area.base().as_ptr().write_bytes(0, bytes) };
+            persistent.push(area);
         }
-        let state = State {
-            free: Vec::with_capacity(config.arenas),
-            arenas: 0,
-            running: vec![false; config.instances],
-            heap_calls: if bytes > 0 { config.instances as u64 } else { 0 },
-            high_water: 0,
-        };
         let constants = layout.slots.iter().map(|s| vec![None; s.len()]).collect();
         Ok(Instances(Arc::new(Shared {
             layout,
-            config,
+            check_threads: config.check_threads,
             constants: Mutex::new(constants),
-            state: Mutex::new(state),
-            returned: Condvar::new(),
+            mappings: Mutex::default(),
+            running: Mutex::new(vec![false; config.instances]),
+            arenas: Arc::new(arenas),
             persistent,
         })))
     }
@@ -157,81 +155,75 @@ impl Instances {
         Ok(())
     }
 
+    /// The same for data in a mapped file, from `offset` on; the instances keep the mapping alive.
+    ///
+    /// `Capacity` where the tensor's bytes reach past the end of the file.
+    pub fn bind_mapped(&self, subgraph: usize, tensor: usize, file: &Arc<Mapping>, offset: u64) -> Result<(), Error> {
+        let slot = self.0.layout.slots.get(subgraph).and_then(|s| s.get(tensor));
+        let bytes = slot.map_or(0, |s| s.bytes);
+        let data = file.at(offset, bytes).map_err(|e| e.tensor(tensor))?;
+        self.bind_constant(subgraph, tensor, data, bytes as usize)?;
+        let mut kept = lock(&self.0.mappings);
+        if !kept.iter().any(|m| Arc::ptr_eq(m, file)) {
+            kept.push(file.clone());
+        }
+        Ok(())
+    }
+
     /// Lends an arena to `instance`, waiting until one is free.
     ///
     /// `Busy` where this instance runs already: waiting for it could be waiting for oneself. `Argument` where there is no
-    /// such instance; errors of [`Source::take`] where a new arena is refused.
+    /// such instance; errors of the pool or source where it refuses a new arena and none is lent that could come back.
     pub fn acquire(&self, instance: usize) -> Result<Run, Error> {
-        self.lend(instance, true)
+        self.lend(instance, Leases::acquire)
     }
 
     /// The same without waiting: `Busy` where all arenas are lent.
     pub fn try_acquire(&self, instance: usize) -> Result<Run, Error> {
-        self.lend(instance, false)
+        self.lend(instance, Leases::try_acquire)
     }
 
-    fn lend(&self, instance: usize, wait: bool) -> Result<Run, Error> {
-        let shared = &self.0;
-        let mut state = lock(&shared.state);
-        match state.running.get(instance) {
+    fn lend(&self, instance: usize, lease: impl FnOnce(&Arc<Leases>) -> Result<Lease, Error>) -> Result<Run, Error> {
+        // Marked before waiting, so that a second caller for this instance is refused and not served first.
+        match lock(&self.0.running).get_mut(instance) {
             None => {
                 let e = Error::argument("there is no such instance").needed(instance as u64);
-                return Err(e.available(state.running.len() as u64));
+                return Err(e.available(self.0.persistent.len() as u64));
             }
             Some(true) => return Err(Error::busy("the instance is running already").needed(instance as u64)),
-            Some(false) => {}
+            Some(free) => *free = true,
         }
-        // Marked before waiting, so that a second caller for this instance is refused and not served first.
-        state.running[instance] = true;
-        loop {
-            if let Some(block) = state.free.pop() {
-                return Ok(self.run(instance, block));
+        match lease(&self.0.arenas) {
+            Ok(lease) => {
+                Ok(Run { shared: self.0.clone(), instance, lease: Some(lease), owner: thread::current().id() })
             }
-            if state.arenas < shared.config.arenas {
-                let bytes = shared.layout.main_bytes as usize;
-                match shared.config.main.take(bytes, shared.layout.main_align.bytes() as usize) {
-                    Ok(block) => {
-                        state.arenas += 1;
-                        state.heap_calls += u64::from(bytes > 0);
-                        state.high_water = state.high_water.max(state.arenas * bytes);
-                        return Ok(self.run(instance, block));
-                    }
-                    Err(e) => {
-                        state.running[instance] = false;
-                        return Err(e);
-                    }
-                }
+            Err(e) => {
+                lock(&self.0.running)[instance] = false;
+                Err(e)
             }
-            if !wait {
-                state.running[instance] = false;
-                return Err(Error::busy("all arenas are lent").available(shared.config.arenas as u64));
-            }
-            state = shared.returned.wait(state).unwrap_or_else(PoisonError::into_inner);
         }
     }
 
-    fn run(&self, instance: usize, block: Block) -> Run {
-        Run { shared: self.0.clone(), instance, block: Some(block), owner: thread::current().id() }
-    }
-
-    /// Gives arenas that are not lent back to their source.
+    /// Gives arenas that are not lent back to their pool or source.
     pub fn trim(&self) {
-        let mut state = lock(&self.0.state);
-        let free = state.free.len();
-        state.arenas -= free;
-        state.heap_calls += free as u64;
-        state.free.clear();
+        self.0.arenas.trim(0);
     }
 
     /// What is held at this moment.
     pub fn stats(&self) -> InstancesStats {
-        let state = lock(&self.0.state);
+        let s = self.0.arenas.stats();
+        let (main, persistent) = (self.0.layout.main_bytes as usize, self.0.layout.persistent_bytes as usize);
+        let instances = self.0.persistent.len();
         InstancesStats {
-            committed_bytes: state.arenas * self.0.layout.main_bytes as usize,
-            persistent_bytes: self.0.persistent.iter().map(Block::bytes).sum(),
-            high_water: state.high_water,
-            running: state.arenas - state.free.len(),
-            heap_calls: state.heap_calls,
+            committed_bytes: s.areas as usize * main,
+            persistent_bytes: instances * persistent,
+            high_water: s.most as usize * main,
+            running: s.in_use as usize,
+            heap_calls: s.supply_calls + if persistent > 0 { instances as u64 } else { 0 },
+            peak: s.peak as usize,
+            runs: s.leases,
+            waits: s.waits,
+            refused: s.refused,
         }
     }
 }
@@ -243,7 +235,8 @@ impl Instances {
 pub struct Run {
     shared: Arc<Shared>,
     instance: usize,
-    block: Option<Block>,
+    /// Taken when the run ends.
+    lease: Option<Lease>,
     owner: ThreadId,
 }
 
@@ -262,36 +255,37 @@ impl Run {
     ///
     /// `Busy` where threads are checked and this one is not the owner; `Argument` where there is no such tensor.
     pub fn resolve(&self, subgraph: usize, tensor: usize) -> Result<Option<(NonNull<u8>, usize)>, Error> {
-        if self.shared.config.check_threads && self.owner != thread::current().id() {
+        if self.shared.check_threads && self.owner != thread::current().id() {
             return Err(Error::busy("two threads use one arena: the run belongs to another").tensor(tensor));
         }
         let slot = self.shared.layout.slots.get(subgraph).and_then(|s| s.get(tensor));
         let none = Error::argument("there is no such tensor").tensor(tensor).and(Subject::Subgraph(subgraph as u32));
         let slot = slot.ok_or(none)?;
-        let (block, offset) = match (slot.place, &self.block) {
-            (Place::Main { offset }, Some(block)) => (block, offset),
-            (Place::Persistent { offset }, _) => (&self.shared.persistent[self.instance], offset),
+        let layout = &self.shared.layout;
+        let (base, held, offset) = match (slot.place, &self.lease) {
+            (Place::Main { offset }, Some(lease)) => (lease.base(), lease.bytes() as u64, offset),
+            (Place::Persistent { offset }, _) => {
+                (self.shared.persistent[self.instance].base(), layout.persistent_bytes, offset)
+            }
             (Place::Constant, _) => {
                 let bound = lock(&self.shared.constants)[subgraph][tensor];
                 return Ok(bound.map(|c| (c.0, slot.bytes as usize)));
             }
             _ => return Ok(None),
         };
-        if offset > block.bytes() as u64 || slot.bytes > block.bytes() as u64 - offset {
+        if offset > held || slot.bytes > held - offset {
             return Err(Error::internal("the tensor lies outside its arena").tensor(tensor));
         }
-        // SAFETY: offset + bytes lie inside the block, as just checked.
-        let address = unsafe { block.base().add(offset as usize) };
+        // SAFETY: offset + bytes lie inside the area, as just checked.
+        let address = unsafe { base.add(offset as usize) };
         Ok(Some((address, slot.bytes as usize)))
     }
 }
 
 impl Drop for Run {
     fn drop(&mut self) {
-        let mut state = lock(&self.shared.state);
-        state.running[self.instance] = false;
-        state.free.extend(self.block.take());
-        drop(state);
-        self.shared.returned.notify_one();
+        // The arena first: who then gets the instance finds it free.
+        self.lease = None;
+        lock(&self.shared.running)[self.instance] = false;
     }
 }

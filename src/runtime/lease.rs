@@ -1,11 +1,10 @@
-//! Arenas leased from a pool: N instances of which K run at once hold K arenas, not N.
+//! Arenas lent for a while: N instances of which K run at once hold K arenas, not N.
 
 use core::ptr::NonNull;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
-use super::pool::Pool;
+use super::supply::{Area, Supply};
 use crate::error::Error;
-use crate::heap::{Request, Side};
 
 /// What the leases of one set did.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -23,18 +22,22 @@ pub struct LeaseStats {
     pub waits: u64,
     /// Requests refused: all in use, or no memory.
     pub refused: u64,
+    /// The most areas held at a time, in use or idle.
+    pub most: u32,
+    /// How often an area was taken from the supply or given back to it.
+    pub supply_calls: u64,
 }
 
 #[derive(Debug, Default)]
 struct State {
     /// Areas and whether each is in use. As many as were in use at a time, so few.
-    areas: Vec<(NonNull<u8>, bool)>,
+    areas: Vec<(Area, bool)>,
     stats: LeaseStats,
-    /// Areas being taken from the pool, outside the lock.
+    /// Areas being taken from the supply, outside the lock.
     coming: u32,
 }
 
-/// A set of equal areas for arenas, taken from a pool as they are needed and kept for the next lease.
+/// A set of equal areas for arenas, taken from a pool or a source as they are needed and kept for the next lease.
 ///
 /// ```text
 /// instances   A  B  C  D  E        of which at most `limit` run at once
@@ -44,18 +47,13 @@ struct State {
 /// Contents do not survive from lease to lease. Threads: any.
 #[derive(Debug)]
 pub struct Leases {
-    pool: Arc<Pool>,
+    supply: Supply,
     bytes: usize,
     align: usize,
     limit: u32,
     state: Mutex<State>,
     back: Condvar,
 }
-
-// SAFETY: the pointers name the pool's memory, which is bound to no thread, and are reached under the mutex only.
-unsafe impl Send for Leases {}
-// SAFETY: as above.
-unsafe impl Sync for Leases {}
 
 /// An area, until it is dropped.
 #[derive(Debug)]
@@ -66,11 +64,18 @@ pub struct Lease {
 
 // SAFETY: the lease is the area's only user; the memory is bound to no thread.
 unsafe impl Send for Lease {}
+// SAFETY: a shared lease only tells its address.
+unsafe impl Sync for Lease {}
 
 impl Lease {
     /// The first byte, at a multiple of the alignment asked for. Valid until the lease is dropped.
     pub fn as_ptr(&self) -> *mut u8 {
         self.area.as_ptr()
+    }
+
+    /// The same; dangling for an area of no bytes.
+    pub fn base(&self) -> NonNull<u8> {
+        self.area
     }
 
     /// Bytes of the area.
@@ -88,24 +93,26 @@ impl Drop for Lease {
 
 impl Leases {
     /// A set of at most `limit` areas of `bytes` bytes at a multiple of `align`. Takes no memory yet. `Argument` for a limit
-    /// of 0, `Alignment` for no power of two.
-    pub fn new(pool: Arc<Pool>, bytes: usize, align: usize, limit: u32) -> Result<Leases, Error> {
+    /// of 0 and for several areas in one caller's buffer, `Alignment` for no power of two.
+    pub fn new(supply: impl Into<Supply>, bytes: usize, align: usize, limit: u32) -> Result<Leases, Error> {
+        let supply = supply.into();
         if limit == 0 {
             return Err(Error::argument("a set of leases needs a limit of at least 1"));
         }
         if !align.is_power_of_two() {
             return Err(Error::alignment("the alignment is not a power of two").needed(align as u64));
         }
-        Ok(Leases { pool, bytes, align, limit, state: Mutex::default(), back: Condvar::new() })
+        supply.check(limit.into())?;
+        Ok(Leases { supply, bytes, align, limit, state: Mutex::default(), back: Condvar::new() })
     }
 
-    /// Leases an area, waiting for one to come back where all are in use. Fails only where the pool has no memory and no
+    /// Leases an area, waiting for one to come back where all are in use. Fails only where the supply has no memory and no
     /// area is in use that could come back.
     pub fn acquire(self: &Arc<Self>) -> Result<Lease, Error> {
         self.take(true).map(|area| Lease { from: self.clone(), area })
     }
 
-    /// Leases an area, or `Busy` where all are in use, or the pool's error where it has no memory.
+    /// Leases an area, or `Busy` where all are in use, or the supply's error where it has no memory.
     pub fn try_acquire(self: &Arc<Self>) -> Result<Lease, Error> {
         self.take(false).map(|area| Lease { from: self.clone(), area })
     }
@@ -117,25 +124,28 @@ impl Leases {
         loop {
             if let Some(area) = state.areas.iter_mut().find(|a| !a.1) {
                 area.1 = true;
-                let area = area.0;
+                let area = area.0.base();
                 state.count(waited);
                 return Ok(area);
             }
             if state.areas.len() as u32 + state.coming < self.limit {
                 state.coming += 1;
                 drop(state);
-                let made = self.make();
+                let made = self.supply.take(self.bytes, self.align);
                 state = self.lock();
                 state.coming -= 1;
                 match made {
                     Ok(area) if state.areas.try_reserve(1).is_ok() => {
+                        let base = area.base();
                         state.areas.push((area, true));
+                        state.stats.supply_calls += u64::from(self.bytes > 0);
+                        state.stats.most = state.stats.most.max(state.areas.len() as u32);
                         state.count(waited);
-                        return Ok(area);
+                        return Ok(base);
                     }
                     Ok(area) => {
                         drop(state);
-                        self.release(area);
+                        drop(area);
                         return Err(Error::no_memory("the table of areas cannot grow"));
                     }
                     // Another instance's area may yet come back.
@@ -162,7 +172,7 @@ impl Leases {
     /// Takes an area back. `Argument` for a pointer that is no area in use.
     pub fn give_back(&self, area: NonNull<u8>) -> Result<(), Error> {
         let mut state = self.lock();
-        match state.areas.iter_mut().find(|a| a.0 == area && a.1) {
+        match state.areas.iter_mut().find(|a| a.0.base() == area && a.1) {
             Some(found) => {
                 found.1 = false;
                 state.stats.in_use -= 1;
@@ -174,7 +184,7 @@ impl Leases {
         }
     }
 
-    /// Gives idle areas beyond `keep` back to the pool. Returns how many.
+    /// Gives idle areas beyond `keep` back to the supply. Returns how many.
     pub fn trim(&self, keep: usize) -> usize {
         let mut given = 0;
         loop {
@@ -184,8 +194,9 @@ impl Leases {
             }
             let Some(at) = state.areas.iter().position(|a| !a.1) else { return given };
             let (area, _) = state.areas.swap_remove(at);
+            state.stats.supply_calls += u64::from(self.bytes > 0);
             drop(state);
-            self.release(area);
+            drop(area);
             given += 1;
         }
     }
@@ -194,18 +205,6 @@ impl Leases {
     pub fn stats(&self) -> LeaseStats {
         let state = self.lock();
         LeaseStats { areas: state.areas.len() as u32, ..state.stats }
-    }
-
-    fn make(&self) -> Result<NonNull<u8>, Error> {
-        // Areas live long, so they are taken from below.
-        let request = Request::new(self.bytes as u64, self.align as u64).side(Side::Low);
-        Ok(self.pool.alloc_with(&request)?)
-    }
-
-    fn release(&self, area: NonNull<u8>) {
-        // SAFETY: the area is in no lease.
-        let freed = unsafe { self.pool.free(area) };
-        debug_assert!(freed.is_ok(), "an area is a live block of the pool");
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
@@ -223,25 +222,35 @@ impl State {
     }
 }
 
-impl Drop for Leases {
-    fn drop(&mut self) {
-        // Leases hold an `Arc` of the set, so none is out; a caller of `take` has given up its areas by dropping the set.
-        for (area, _) in core::mem::take(&mut self.lock().areas) {
-            self.release(area);
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::error::Kind;
-    use crate::runtime::{Growth, PoolConfig};
+    use crate::runtime::source::Source;
+    use crate::runtime::{Growth, Pool, PoolConfig};
 
     fn set(pool_bytes: usize, limit: u32) -> (Arc<Pool>, Arc<Leases>) {
         let config = PoolConfig { first_region: pool_bytes, growth: Growth::None, ..PoolConfig::default() };
         let pool = Arc::new(Pool::new(config).unwrap());
         (pool.clone(), Arc::new(Leases::new(pool, 10_000, 256, limit).unwrap()))
+    }
+
+    #[test]
+    fn a_source_supplies_areas_like_a_pool() {
+        let leases = Arc::new(Leases::new(Source::System, 10_000, 4096, 2).unwrap());
+        let (a, b) = (leases.acquire().unwrap(), leases.acquire().unwrap());
+        assert!(a.area != b.area && (a.as_ptr() as usize).is_multiple_of(4096));
+        assert_eq!(leases.try_acquire().unwrap_err().kind, Kind::Busy);
+        drop((a, b));
+        assert_eq!((leases.stats().areas, leases.trim(0), leases.stats().supply_calls), (2, 2, 4));
+        let mut bytes = [0u8; 512];
+        let buffer = Source::Buffer { base: NonNull::from(&mut bytes[0]), bytes: 512 };
+        let e = Leases::new(buffer, 64, 64, 2).unwrap_err();
+        assert_eq!((e.kind, e.needed, e.available), (Kind::Argument, Some(2), Some(1)));
+        assert_eq!(Arc::new(Leases::new(buffer, 64, 64, 1).unwrap()).acquire().unwrap().bytes(), 64);
+        let empty = Arc::new(Leases::new(set(1 << 20, 1).0, 0, 64, 2).unwrap());
+        let both = (empty.acquire().unwrap(), empty.acquire().unwrap());
+        assert_eq!((both.0.bytes(), empty.stats().supply_calls), (0, 0), "no bytes cost nothing");
     }
 
     #[test]
@@ -290,7 +299,7 @@ mod tests {
             drop(first);
             waiting.join().unwrap().unwrap();
         });
-        assert!(Leases::new(leases.pool.clone(), 1, 1, 0).is_err());
-        assert!(Leases::new(leases.pool.clone(), 1, 3, 1).is_err());
+        assert!(Leases::new(leases.supply.clone(), 1, 1, 0).is_err());
+        assert!(Leases::new(leases.supply.clone(), 1, 3, 1).is_err());
     }
 }

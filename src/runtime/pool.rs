@@ -8,9 +8,10 @@ use super::pool_config::{PoolConfig, PoolStats, Refusal, Tail};
 use super::pool_debug::Debug;
 use super::pool_fallback::Outside;
 use super::pool_lock::{register, unregister, Guard, Lock};
+use super::pool_trace::Trace;
 use super::region::{Backing, Region};
 use crate::error::{Error, Kind};
-use crate::heap::{Extent, Fault, Request};
+use crate::heap::{Extent, Fault, Request, Side};
 
 /// Regions a pool can have: few enough that finding the one a pointer belongs to takes constant steps.
 pub(crate) const MAX_REGIONS: usize = 64;
@@ -74,7 +75,8 @@ pub(crate) struct Shared {
     pub(crate) config: PoolConfig,
     pub(crate) debug: Option<Debug>,
     pub(crate) frames: Lock<FrameTable>,
-    /// Reasons for a free to look beyond the heap: debug checks (1) and frames being recorded (1 each).
+    pub(crate) trace: Trace,
+    /// Reasons for a call to look beyond the heap: debug checks (1), a trace (1) and frames being recorded (1 each).
     pub(crate) watchers: AtomicU32,
     /// Bytes added to every block: the exclusive tail and the guard.
     overhead: u64,
@@ -124,12 +126,14 @@ impl Pool {
             watchers: AtomicU32::new(u32::from(debug.is_some())),
             debug,
             frames: Lock::new(FrameTable::default()),
+            trace: Trace::default(),
             overhead,
             region_tail,
         };
         let no_pool = Error::no_memory("the pool's record could not be allocated");
         let pool = Pool { shared: super::region::try_box(shared).ok_or(no_pool)? };
-        let locks = [pool.shared.inner.raw(), pool.shared.outside.raw(), pool.shared.frames.raw()];
+        let s = &pool.shared;
+        let locks = [s.inner.raw(), s.outside.raw(), s.frames.raw(), s.trace.raw()];
         let debug_lock = pool.shared.debug.as_ref().map(Debug::raw);
         if !locks.into_iter().chain(debug_lock).all(register) {
             return Err(no_memory_for_locks());
@@ -177,7 +181,7 @@ impl Pool {
     /// Allocates `bytes` bytes at a multiple of `align`, any power of two.
     #[inline]
     pub fn alloc(&self, bytes: usize, align: usize) -> Result<NonNull<u8>, Refusal> {
-        self.alloc_with(&Request::new(bytes as u64, align as u64))
+        self.alloc_parts(bytes as u64, align as u64, 0, Side::Auto)
     }
 
     /// Allocates and fills with zeros.
@@ -194,25 +198,67 @@ impl Pool {
     /// were refused) or `Alignment`. The pool is then as it was.
     #[inline]
     pub fn alloc_with(&self, request: &Request) -> Result<NonNull<u8>, Refusal> {
-        let mut request = *request;
-        let asked = request;
-        request.extra = request.extra.saturating_add(self.shared.overhead);
-        let block = match self.try_alloc(&request) {
+        let &Request { bytes, align, extra, side } = request;
+        let block = self.alloc_parts(bytes, align, extra, side)?;
+        if self.shared.watchers.load(Ordering::Relaxed) != 0 && self.shared.trace.is_on() {
+            self.shared.trace.allocated(block, bytes, align);
+        }
+        Ok(block)
+    }
+
+    #[inline]
+    pub(crate) fn alloc_untraced(&self, request: &Request) -> Result<NonNull<u8>, Refusal> {
+        let &Request { bytes, align, extra, side } = request;
+        self.alloc_parts(bytes, align, extra, side)
+    }
+
+    // In words and not as a record: written in parts and read back whole, a record costs a stall as long as the search.
+    fn alloc_parts(&self, bytes: u64, align: u64, extra: u64, side: Side) -> Result<NonNull<u8>, Refusal> {
+        let padded = extra.saturating_add(self.shared.overhead);
+        let block = match self.try_parts(bytes, align, padded, side) {
             Ok(block) => block,
-            Err(fault) => return self.alloc_slow(&asked, &request, fault),
+            Err(fault) => return self.alloc_slow(bytes, align, extra, side, fault),
         };
         if let Some(debug) = &self.shared.debug {
-            debug.allocated(self, block, asked.bytes as usize);
+            debug.allocated(self, block, bytes as usize);
         }
         Ok(block)
     }
 
     /// One attempt in the regions there are.
-    #[inline]
+    #[inline(never)]
     pub(crate) fn try_alloc(&self, request: &Request) -> Result<NonNull<u8>, Fault> {
-        let mut worst = Fault::TooLarge;
+        self.try_parts(request.bytes, request.align, request.extra, request.side)
+    }
+
+    #[inline]
+    fn try_parts(&self, bytes: u64, align: u64, extra: u64, side: Side) -> Result<NonNull<u8>, Fault> {
+        let request = Request { bytes, align, extra, side };
         let mut inner = self.shared.inner.lock();
-        for slot in 0..inner.regions.len() {
+        // Apart from the others, so that the compiler keeps the request in registers.
+        let Some(Some(region)) = inner.regions.first_mut() else { return self.try_others(inner, 1, &request) };
+        match region.heap.alloc_with(&request) {
+            Ok(handle) => {
+                let block = region.pointer(handle.offset());
+                let low = region.heap.spare_nodes() < LOW_NODES && !region.fixed;
+                drop(inner);
+                if low {
+                    self.more_nodes(0);
+                }
+                Ok(block)
+            }
+            Err(fault) => match self.try_others(inner, 1, &Request { bytes, align, extra, side }) {
+                Ok(block) => Ok(block),
+                Err(other) => Err(worse(fault, other)),
+            },
+        }
+    }
+
+    /// The regions from `slot` on.
+    #[inline(never)]
+    fn try_others(&self, mut inner: Guard<'_, Inner>, slot: usize, request: &Request) -> Result<NonNull<u8>, Fault> {
+        let mut worst = Fault::TooLarge;
+        for slot in slot..inner.regions.len() {
             let Some(region) = &mut inner.regions[slot] else { continue };
             match region.heap.alloc_with(request) {
                 Ok(handle) => {
@@ -224,9 +270,7 @@ impl Pool {
                     }
                     return Ok(block);
                 }
-                Err(Fault::TooLarge) => {}
-                // Records can be had more easily than space, so that is tried first.
-                Err(fault) => worst = if worst == Fault::NoNode { worst } else { fault },
+                Err(fault) => worst = worse(worst, fault),
             }
         }
         Err(worst)
@@ -401,15 +445,27 @@ impl Pool {
     }
 }
 
+/// Which of two regions' faults to act on: records can be had more easily than space, so that is tried first.
+fn worse(a: Fault, b: Fault) -> Fault {
+    match (a, b) {
+        (Fault::NoNode, _) | (_, Fault::NoNode) => Fault::NoNode,
+        (Fault::TooLarge, other) | (other, Fault::TooLarge) => other,
+        (_, later) => later,
+    }
+}
+
 fn no_memory_for_locks() -> Error {
     Error::no_memory("the table of locks could not grow")
 }
 
 impl Drop for Pool {
     fn drop(&mut self) {
+        // Writes what is still in the buffer; there is nobody to tell that it failed.
+        let _ = self.trace_stop();
         unregister(self.shared.inner.raw());
         unregister(self.shared.outside.raw());
         unregister(self.shared.frames.raw());
+        unregister(self.shared.trace.raw());
         if let Some(debug) = &self.shared.debug {
             unregister(debug.raw());
         }

@@ -4,10 +4,10 @@ use core::ptr::NonNull;
 use std::alloc::{GlobalAlloc, Layout, System};
 
 use super::pool::{Pool, MAX_REGIONS};
-use super::pool_config::{Fallback, Growth, Refusal};
+use super::pool_config::{Fallback, Growth, Refusal, Tail};
 use super::region::{page_size, Region};
 use crate::error::Error;
-use crate::heap::{Fault, Node, Request, GRANULE, MAX_EXTRA};
+use crate::heap::{Fault, Node, Request, Side, GRANULE, MAX_EXTRA};
 
 /// Regions added for one request before it is refused: the first serves it unless other threads are quicker.
 const ATTEMPTS: u32 = 4;
@@ -17,6 +17,15 @@ const ATTEMPTS: u32 = 4;
 struct Foreign {
     bytes: usize,
     align: usize,
+    /// The pool's tail behind the block.
+    tail: usize,
+}
+
+impl Foreign {
+    /// What the fallback is asked for.
+    fn layout(&self) -> Option<Layout> {
+        Layout::from_size_align(self.bytes.max(1).checked_add(self.tail)?, self.align).ok()
+    }
 }
 
 /// The blocks served by the fallback, by address: what makes a bad free of one of them an error and not a crash.
@@ -90,7 +99,7 @@ unsafe fn give_back(fallback: &Fallback, block: NonNull<u8>, foreign: Foreign) {
         // SAFETY: as the contract says.
         Fallback::Pool(pool) => drop(unsafe { pool.free(block) }),
         Fallback::System => {
-            if let Ok(layout) = Layout::from_size_align(foreign.bytes.max(1), foreign.align) {
+            if let Some(layout) = foreign.layout() {
                 // SAFETY: the block came from the system with this layout.
                 unsafe { System.dealloc(block.as_ptr(), layout) };
             }
@@ -101,7 +110,17 @@ unsafe fn give_back(fallback: &Fallback, block: NonNull<u8>, foreign: Foreign) {
 impl Pool {
     /// The request did not fit at once: more records, another region, the fallback, or a refusal.
     #[cold]
-    pub(crate) fn alloc_slow(&self, asked: &Request, padded: &Request, fault: Fault) -> Result<NonNull<u8>, Refusal> {
+    #[inline(never)]
+    pub(crate) fn alloc_slow(
+        &self,
+        bytes: u64,
+        align: u64,
+        extra: u64,
+        side: Side,
+        fault: Fault,
+    ) -> Result<NonNull<u8>, Refusal> {
+        let asked = &Request { bytes, align, extra, side };
+        let padded = &asked.extra(extra.saturating_add(self.overhead()));
         let mut cause = fault.error();
         // No region could serve these, so none is added for them.
         if !padded.align.is_power_of_two() {
@@ -280,17 +299,19 @@ impl Pool {
 
     fn ask_fallback(&self, asked: &Request) -> Option<NonNull<u8>> {
         let (bytes, align) = (usize::try_from(asked.bytes).ok()?, usize::try_from(asked.align).ok()?);
-        let align = align.max(GRANULE as usize);
+        // Another heap keeps no tail for us, so it is part of the block.
+        let tail = match self.shared.config.tail {
+            Tail::None => 0,
+            Tail::Readable(bytes) | Tail::Exclusive(bytes) => bytes,
+        };
+        let foreign = Foreign { bytes, align: align.max(GRANULE as usize), tail };
+        let layout = foreign.layout()?;
         let block = match &self.shared.config.fallback {
             Fallback::None => None,
-            Fallback::Pool(pool) => pool.alloc(bytes, align).ok(),
-            Fallback::System => {
-                let layout = Layout::from_size_align(bytes.max(1), align).ok()?;
-                // SAFETY: the layout is not empty.
-                NonNull::new(unsafe { System.alloc(layout) })
-            }
+            Fallback::Pool(pool) => pool.alloc(layout.size(), layout.align()).ok(),
+            // SAFETY: the layout is not empty.
+            Fallback::System => NonNull::new(unsafe { System.alloc(layout) }),
         }?;
-        let foreign = Foreign { bytes, align };
         if self.shared.outside.lock().insert(block, foreign) {
             return Some(block);
         }
@@ -311,6 +332,9 @@ impl Pool {
                 let wrong = Error::argument("the size does not match the block");
                 return Err(wrong.needed(bytes).available(requested as u64));
             }
+        }
+        if self.shared.trace.is_on() {
+            self.shared.trace.freed(block);
         }
         let foreign = self.shared.outside.lock().remove(block);
         if let Some(foreign) = foreign {

@@ -1,97 +1,9 @@
-//! The pool's lock: spin briefly, then park; and what makes it survive a fork.
+//! A value behind the pool's lock, and what makes the lock survive a fork.
 
 use core::cell::UnsafeCell;
 use core::ops::{Deref, DerefMut};
-use core::sync::atomic::{AtomicU32, Ordering};
 
-const FREE: u32 = 0;
-const TAKEN: u32 = 1;
-/// Looks at the lock before parking: a critical section of the pool is shorter than a trip to the kernel.
-const SPINS: u32 = 100;
-/// The longest a thread stays parked before it looks again.
-const PARK_NS: libc::c_long = 200_000;
-
-/// A lock of two words. Unlike the standard one it can be taken in a fork handler and released in the child.
-///
-/// Releasing it is a plain store, since an atomic exchange costs as much as a whole allocation here. The price: a release
-/// may miss a thread that is just going to sleep (its count not yet seen, our store not yet visible to the kernel). That
-/// thread wakes by itself after [`PARK_NS`], so nothing is ever lost but that time.
-#[derive(Debug)]
-pub(crate) struct RawLock {
-    word: AtomicU32,
-    parked: AtomicU32,
-}
-
-impl RawLock {
-    pub(crate) const fn new() -> RawLock {
-        RawLock { word: AtomicU32::new(FREE), parked: AtomicU32::new(0) }
-    }
-
-    #[inline]
-    pub(crate) fn lock(&self) {
-        if self.word.compare_exchange(FREE, TAKEN, Ordering::Acquire, Ordering::Relaxed).is_err() {
-            self.lock_slow();
-        }
-    }
-
-    fn try_lock(&self) -> bool {
-        self.word.load(Ordering::Relaxed) == FREE
-            && self.word.compare_exchange(FREE, TAKEN, Ordering::Acquire, Ordering::Relaxed).is_ok()
-    }
-
-    #[cold]
-    fn lock_slow(&self) {
-        for _ in 0..SPINS {
-            core::hint::spin_loop();
-            if self.try_lock() {
-                return;
-            }
-        }
-        self.parked.fetch_add(1, Ordering::SeqCst);
-        while !self.try_lock() {
-            park(&self.word, TAKEN);
-        }
-        self.parked.fetch_sub(1, Ordering::Relaxed);
-    }
-
-    #[inline]
-    pub(crate) fn unlock(&self) {
-        self.word.store(FREE, Ordering::Release);
-        if self.parked.load(Ordering::Relaxed) != 0 {
-            wake(&self.word);
-        }
-    }
-
-    /// Releases the lock in a forked child, where whoever was parked does not exist.
-    fn reset(&self) {
-        self.parked.store(0, Ordering::Relaxed);
-        self.word.store(FREE, Ordering::Release);
-    }
-}
-
-#[cfg(target_os = "linux")]
-fn park(word: &AtomicU32, expected: u32) {
-    let op = libc::FUTEX_WAIT | libc::FUTEX_PRIVATE_FLAG;
-    let limit = libc::timespec { tv_sec: 0, tv_nsec: PARK_NS };
-    // SAFETY: both live until the call returns; it reads them and sleeps until a wake or the limit.
-    unsafe { libc::syscall(libc::SYS_futex, word.as_ptr(), op, expected, &raw const limit) };
-}
-
-#[cfg(target_os = "linux")]
-#[cold]
-fn wake(word: &AtomicU32) {
-    let op = libc::FUTEX_WAKE | libc::FUTEX_PRIVATE_FLAG;
-    // SAFETY: a wake does not access the memory; the address is only compared with those of sleepers.
-    unsafe { libc::syscall(libc::SYS_futex, word.as_ptr(), op, 1) };
-}
-
-#[cfg(not(target_os = "linux"))]
-fn park(_word: &AtomicU32, _expected: u32) {
-    std::thread::sleep(core::time::Duration::from_nanos(PARK_NS as u64 / 10));
-}
-
-#[cfg(not(target_os = "linux"))]
-fn wake(_word: &AtomicU32) {}
+pub(crate) use super::raw_lock::RawLock;
 
 /// A value behind a [`RawLock`].
 #[derive(Debug)]

@@ -4,7 +4,7 @@ use core::ptr::NonNull;
 
 use super::pool::Pool;
 use super::pool_config::Refusal;
-use crate::heap::{Fault, Request};
+use crate::heap::{Fault, Request, Side};
 
 /// What the heap could do without copying to another block.
 enum Step {
@@ -44,6 +44,18 @@ impl Pool {
         let Some(old) = block else {
             return self.alloc_with(&Request::new(bytes as u64, 1).extra(headroom as u64));
         };
+        if !self.shared.trace.is_on() {
+            // SAFETY: the same contract.
+            return unsafe { self.realloc_untraced(old, bytes, headroom) };
+        }
+        let resizing = self.shared.trace.resizing(old);
+        // SAFETY: the same contract.
+        let outcome = unsafe { self.realloc_untraced(old, bytes, headroom) };
+        self.shared.trace.resized(resizing, *outcome.as_ref().unwrap_or(&old), outcome.is_ok().then_some(bytes as u64));
+        outcome
+    }
+
+    unsafe fn realloc_untraced(&self, old: NonNull<u8>, bytes: usize, headroom: usize) -> Result<NonNull<u8>, Refusal> {
         let asked = Request::new(bytes as u64, 1);
         if self.shared.debug.is_some() {
             // Guards and tags belong to a block's address and size: debug builds of the host always move.
@@ -173,9 +185,13 @@ impl Pool {
         align: u64,
     ) -> Result<NonNull<u8>, Refusal> {
         let request = Request::new(bytes as u64, align);
-        let new = match self.alloc_with(&request.extra(headroom as u64)) {
-            Err(_) if headroom > 0 => self.alloc_with(&request)?,
-            other => other?,
+        let new = match headroom {
+            0 => self.alloc_untraced(&request)?,
+            // It will grow again: where there is the most room, and without the headroom if need be.
+            _ => match self.alloc_untraced(&request.extra(headroom as u64).side(Side::Grow)) {
+                Err(_) => self.alloc_untraced(&request.side(Side::Grow))?,
+                Ok(new) => new,
+            },
         };
         let kept = (requested as usize).min(bytes);
         // SAFETY: the new block is another one, so the ranges are apart; both hold `kept` bytes.

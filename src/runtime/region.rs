@@ -217,7 +217,7 @@ pub(crate) fn page_size() -> usize {
 }
 
 #[cfg(unix)]
-fn map(bytes: usize, huge: bool) -> Option<(NonNull<u8>, usize)> {
+pub(super) fn map(bytes: usize, huge: bool) -> Option<(NonNull<u8>, usize)> {
     let unit = if huge { HUGE } else { page_size() };
     let bytes = bytes.checked_next_multiple_of(unit)?;
     let asked = if huge { bytes.checked_add(HUGE)? } else { bytes };
@@ -251,7 +251,7 @@ fn map(bytes: usize, huge: bool) -> Option<(NonNull<u8>, usize)> {
 }
 
 #[cfg(unix)]
-fn unmap(start: NonNull<u8>, bytes: usize) {
+pub(super) fn unmap(start: NonNull<u8>, bytes: usize) {
     // SAFETY: the range is part of a mapping this module made, and its owner gives it up.
     unsafe { libc::munmap(start.as_ptr().cast(), bytes) };
 }

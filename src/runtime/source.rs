@@ -4,6 +4,7 @@ use core::ffi::c_void;
 use core::ptr::NonNull;
 use std::alloc::Layout;
 
+use super::pages;
 use crate::error::Error;
 
 /// Callbacks that provide memory. The functions must not unwind.
@@ -22,6 +23,9 @@ pub struct Callbacks {
 pub enum Source {
     /// The process's allocator.
     System,
+    /// Anonymous pages of the system, which go back to it at once. Contents that must survive growing are moved by page
+    /// table where the system can do that (Linux), not copied. Where there are no pages to map, the same as `System`.
+    Map,
     /// One buffer, kept by the caller for as long as the arena lives.
     Buffer {
         /// Where it starts; any address.
@@ -87,6 +91,9 @@ impl Source {
                     .map(block)
                     .ok_or(Error::no_memory("the system has no memory for the arena").needed(bytes as u64))
             }
+            Source::Map => pages::map(bytes, align)
+                .map(block)
+                .ok_or(Error::no_memory("the system has no pages for the arena").needed(bytes as u64)),
             Source::Buffer { base, bytes: capacity } => {
                 let needed = required_bytes(base.as_ptr() as usize, bytes, align)?;
                 if needed > capacity {
@@ -131,6 +138,21 @@ impl Block {
     pub fn align(&self) -> usize {
         self.align
     }
+
+    /// Makes the block `bytes` bytes at a multiple of `align` without copying; what fits of the contents stays, the address
+    /// may change. `false`, with nothing changed, where the source cannot do that.
+    pub(crate) fn resize(&mut self, bytes: usize, align: usize) -> bool {
+        if !matches!(self.source, Source::Map) || self.bytes == 0 || bytes == 0 {
+            return false;
+        }
+        match pages::remap(self.base, self.bytes, bytes, align) {
+            Some(base) => {
+                (self.base, self.bytes, self.align) = (base, bytes, align);
+                true
+            }
+            None => false,
+        }
+    }
 }
 
 impl Drop for Block {
@@ -145,6 +167,7 @@ impl Drop for Block {
                 // SAFETY: `take` allocated the block with this layout, and it is dropped once.
                 unsafe { std::alloc::dealloc(self.base.as_ptr(), layout) };
             }
+            Source::Map => pages::unmap(self.base, self.bytes, self.align),
             Source::Buffer { .. } => {}
             Source::Callbacks(c) => {
                 // SAFETY: the callback's contract: what `allocate` returned, with the same size and alignment.
@@ -187,7 +210,34 @@ mod tests {
     }
 
     #[test]
+    fn mapped_pages_keep_their_contents_at_every_alignment() {
+        for align in [1usize, 4096, 64 << 10] {
+            let mut block = Source::Map.take(10_000, align).unwrap();
+            // SAFETY: the block's own bytes.
+            unsafe { block.base().as_ptr().write_bytes(0xAB, 10_000) };
+            for bytes in [10_001, 1 << 20, 5000, 12_288, 64 << 20] {
+                let kept = bytes.min(block.bytes()).min(5000);
+                if !block.resize(bytes, align) {
+                    assert!(!cfg!(target_os = "linux"));
+                    continue;
+                }
+                assert_eq!((block.bytes(), block.base().as_ptr() as usize % align), (bytes, 0));
+                // SAFETY: the block's own bytes, of which the first were written above.
+                let held = unsafe { core::slice::from_raw_parts(block.base().as_ptr(), kept) };
+                assert!(held.iter().all(|&b| b == 0xAB));
+                // SAFETY: the block's own last byte.
+                unsafe { block.base().as_ptr().add(bytes - 1).write(0xAB) };
+            }
+            assert!(!block.resize(usize::MAX - 4096, align), "refused, and the block is as it was");
+            // SAFETY: the block's own bytes.
+            assert_eq!(unsafe { block.base().as_ptr().read() }, 0xAB);
+        }
+        assert!(!Source::System.take(100, 1).unwrap().resize(200, 1));
+    }
+
+    #[test]
     fn huge_and_empty_requests() {
+        assert!(Source::Map.take(usize::MAX - 64, 128).is_err() && Source::Map.take(0, 128).unwrap().bytes() == 0);
         assert!(matches!(Source::System.take(usize::MAX - 64, 128).unwrap_err().kind, Kind::Overflow | Kind::NoMemory));
         assert_eq!(Source::System.take(0, 128).unwrap().bytes(), 0);
         let mut byte = 0u8;

@@ -124,7 +124,9 @@ impl Store {
     /// Whether the policy asks for a smaller block, now that a commit needs `needed` bytes. Counts the commit.
     pub fn wants_to_shrink(&mut self, needed: Bytes) -> bool {
         let held = self.bytes() as u64;
-        if self.policy.idle_cap.is_some_and(|cap| held > cap && needed <= cap) {
+        let above = |most: Option<Bytes>| most.is_some_and(|most| held > most && needed <= most);
+        // More than the limit is held where the limit came later.
+        if above(self.policy.idle_cap) || above(self.policy.limit) {
             return true;
         }
         let Shrink::After { commits, percent } = self.policy.shrink else { return false };
@@ -194,6 +196,7 @@ impl Store {
                     (Err(e), None) => return Err(e),
                 }
             }
+            _ if self.block.as_mut().is_some_and(|b| b.resize(wish, align)) => self.heap_calls += 1,
             _ => {
                 let block = match self.take(wish, align) {
                     Ok(block) => block,
@@ -260,6 +263,38 @@ mod tests {
         let kept = unsafe { core::slice::from_raw_parts(s.base().unwrap().as_ptr(), 256) };
         assert!(kept.iter().all(|&b| b == 0xAB));
         assert_eq!(s.high_water(), 256 + 4096);
+    }
+
+    #[test]
+    fn mapped_pages_grow_and_shrink_without_a_second_block() {
+        let mut s = Store::new(Source::Map, MemoryPolicy { keep_on_failure: true, ..MemoryPolicy::default() });
+        s.fit(1 << 20, Align::MAX, Keep::Nothing, false).unwrap();
+        // SAFETY: 1 MiB is held.
+        unsafe { s.base().unwrap().as_ptr().write_bytes(0xAB, 1 << 20) };
+        for (bytes, shrink) in [(8 << 20, false), (2 << 20, true)] {
+            s.fit(bytes, Align::MAX, Keep::Bytes(1 << 20), shrink).unwrap();
+            // SAFETY: at least 1 MiB is held and was written.
+            let kept = unsafe { core::slice::from_raw_parts(s.base().unwrap().as_ptr(), 1 << 20) };
+            assert!(kept.iter().all(|&b| b == 0xAB) && s.bytes() == bytes as usize);
+        }
+        if cfg!(target_os = "linux") {
+            assert_eq!((s.high_water(), s.heap_calls()), (8 << 20, 3), "never old + new");
+        }
+    }
+
+    #[test]
+    fn b42_a_resize_past_the_address_space_changes_nothing() {
+        for keep in [Keep::Nothing, Keep::Bytes(128)] {
+            for source in [Source::System, Source::Map] {
+                let mut s = Store::new(source, MemoryPolicy { keep_on_failure: true, ..MemoryPolicy::default() });
+                s.fit(128, Align::ONE, keep, false).unwrap();
+                let before = (s.base(), s.bytes());
+                for bytes in [usize::MAX as u64, usize::MAX as u64 - 64, isize::MAX as u64] {
+                    assert!(s.fit(bytes, Align::ONE, keep, false).is_err());
+                    assert_eq!((s.base(), s.bytes(), s.is_committed()), (before.0, before.1, true));
+                }
+            }
+        }
     }
 
     #[test]

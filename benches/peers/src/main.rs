@@ -8,6 +8,7 @@ use std::ptr::NonNull;
 use std::sync::Mutex;
 
 use arenite::heap::frame::FramePlan;
+use arenite::heap::{Request, Side};
 use arenite::planner::sequence::Sequence;
 use arenite::runtime::{Growth, Pool, PoolConfig};
 use peers::{Handles, Offsets, Peer};
@@ -274,7 +275,7 @@ fn memory(traces: &[Trace]) {
                 peer.heap.set_large(large);
             }
             if hints {
-                peer.long.clone_from(&t.long);
+                peer.life.clone_from(&t.life);
             }
             peer
         };
@@ -416,10 +417,14 @@ fn kv() {
     const STEP: usize = 16 << 10;
     const TOKENS: usize = 256;
     println!("growing K/V: 16 buffers, {TOKENS} steps of {STEP} bytes; us a call, copied MiB");
-    let run = |name: &str, headroom: usize| {
-        let config = PoolConfig { first_region: 160 << 20, growth: Growth::None, ..PoolConfig::default() };
-        let pool = Pool::new(config).unwrap();
-        let mut buffers: Vec<NonNull<u8>> = (0..16).map(|_| pool.alloc(STEP, 128).unwrap()).collect();
+    // As the peers' memory, ours is touched beforehand: page faults would hide everything else.
+    let memory = peers::Region::new(160 << 20, true);
+    let run = |name: &str, headroom: usize, side: Side| {
+        let config = PoolConfig { growth: Growth::None, ..PoolConfig::default() };
+        // SAFETY: the memory outlives the pool, and one pool uses it at a time.
+        let pool = unsafe { Pool::over(NonNull::new(memory.start).unwrap(), memory.bytes, config) }.unwrap();
+        let first = Request::new(STEP as u64, 128).side(side);
+        let mut buffers: Vec<NonNull<u8>> = (0..16).map(|_| pool.alloc_with(&first).unwrap()).collect();
         let from = cpu_ns();
         for token in 2..=TOKENS {
             for b in &mut buffers {
@@ -442,9 +447,11 @@ fn kv() {
             unsafe { pool.free(b) }.unwrap();
         }
     };
-    run("arenite, no hint", 0);
-    run("arenite, 256 KiB hint", 256 << 10);
-    run("arenite, 1 MiB hint", 1 << 20);
+    run("arenite, no hint", 0, Side::Auto);
+    run("arenite, growing", 0, Side::Grow);
+    run("arenite, 16 KiB room", 16 << 10, Side::Auto);
+    run("arenite, 256 KiB room", 256 << 10, Side::Auto);
+    run("arenite, 1 MiB room", 1 << 20, Side::Auto);
     fn peer<P: Peer>(name: &str, mut p: P) {
         (0..16).for_each(|i| assert!(p.alloc(i, STEP, 128)));
         let from = cpu_ns();
@@ -501,9 +508,29 @@ fn trim(traces: &[Trace]) {
     println!("goal: <= 1 MiB after trim");
 }
 
+/// Passes of one peer over one trace and nothing else, for a profiler.
+fn one(traces: &[Trace], peer: &str, name: &str, passes: u32) {
+    let trace = traces.iter().find(|t| t.name.starts_with(name)).expect("no such trace");
+    let bytes = trace.peak as usize * 5 / 2 + (8 << 20);
+    let config = PoolConfig { first_region: 2 * bytes, growth: Growth::None, ..PoolConfig::default() };
+    let ns = match peer {
+        "pool" => peers::arenite(bytes, trace.ids).mean(trace, passes),
+        "heap" => Handles::new(bytes, trace.ids).mean(trace, passes),
+        "rlsf" => peers::rlsf(bytes, trace.ids).unwrap().mean(trace, passes),
+        _ => Frames { pool: Pool::new(config).unwrap(), table: vec![(std::ptr::null_mut(), 0, 0); trace.ids] }
+            .mean(trace, passes),
+    };
+    println!("{peer} {name}: {ns:.1} ns a call, {} calls", u64::from(passes) * trace.ops.len() as u64);
+}
+
 fn main() {
     let what = std::env::args().nth(1).unwrap_or_default();
     let mut traces = corpus();
+    if what == "one" {
+        let arg = |n: usize| std::env::args().nth(n).unwrap_or_default();
+        traces.push(random(1_000_000));
+        return one(&traces, &arg(2), &arg(3), arg(4).parse().unwrap_or(1));
+    }
     if what.is_empty() || what == "trim" {
         trim(&traces);
     }

@@ -238,13 +238,13 @@ pub struct Handles {
     pub heap: Heap<Vec<Node>, [u32; 0]>,
     table: Vec<Option<(Handle, usize)>>,
     /// Lifetime hints by id, if they are to be used.
-    pub long: Vec<bool>,
+    pub life: Vec<Side>,
 }
 
 impl Handles {
     pub fn new(bytes: usize, ids: usize) -> Handles {
         let heap = Heap::new(0, 0, bytes as u64, Vec::with_capacity(1 << 16)).unwrap();
-        Handles { heap, table: vec![None; ids], long: Vec::new() }
+        Handles { heap, table: vec![None; ids], life: Vec::new() }
     }
 }
 
@@ -252,8 +252,8 @@ impl Peer for Handles {
     #[inline]
     fn alloc(&mut self, id: usize, bytes: usize, align: usize) -> bool {
         let mut request = Request::new(bytes as u64, align as u64);
-        if let Some(&long) = self.long.get(id) {
-            request = request.side(if long { Side::Low } else { Side::High });
+        if let Some(&side) = self.life.get(id) {
+            request = request.side(side);
         }
         match self.heap.alloc_with(&request) {
             Ok(handle) => {

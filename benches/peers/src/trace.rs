@@ -2,6 +2,8 @@
 
 use std::path::PathBuf;
 
+use arenite::heap::Side;
+
 #[derive(Clone, Copy)]
 pub enum Op {
     Alloc { id: u32, bytes: u32, align: u32 },
@@ -15,8 +17,8 @@ pub struct Trace {
     pub ids: usize,
     /// Raw bytes.
     pub peak: u64,
-    /// For each allocation whether the block lives longer than an eighth of the trace.
-    pub long: Vec<bool>,
+    /// For each block what an engine knows of its lifetime: freed within 4 calls, within 80, or later.
+    pub life: Vec<Side>,
 }
 
 impl Trace {
@@ -24,7 +26,7 @@ impl Trace {
         let ids = ops.iter().map(|op| id_of(op) as usize + 1).max().unwrap_or(0);
         let mut size = vec![0u64; ids];
         let mut born = vec![0usize; ids];
-        let mut long = vec![false; ids];
+        let mut life = vec![Side::Auto; ids];
         let (mut live, mut peak) = (0u64, 0u64);
         for (at, op) in ops.iter().enumerate() {
             let id = id_of(op) as usize;
@@ -36,14 +38,18 @@ impl Trace {
                 }
                 Op::Resize { bytes, .. } => u64::from(bytes),
                 Op::Free { .. } => {
-                    long[id] = at - born[id] > ops.len() / 8;
+                    life[id] = match at - born[id] {
+                        0..=4 => Side::Scratch,
+                        5..=80 => Side::Short,
+                        _ => Side::Long,
+                    };
                     0
                 }
             };
             live += size[id];
             peak = peak.max(live);
         }
-        Trace { name: name.to_string(), ops, ids, peak, long }
+        Trace { name: name.to_string(), ops, ids, peak, life }
     }
 }
 

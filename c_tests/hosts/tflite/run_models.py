@@ -1,12 +1,14 @@
 """Runs models in the TensorFlow Lite of this Python, and says what came out. Started by compare.py, with and without the
-preload; on its own:  python run_models.py [--xnnpack] [--batches 1,3] [--no-hash] model.tflite...
+preload; on its own:  python run_models.py [--xnnpack] model.tflite:1,3...
 
-One JSON line per model: {"model", "steps": [{"batch", "outputs": sha256, "shapes"}], "error"}.
+One JSON line per model, each run in a process of its own: {"model", "batches", "steps": [{"batch", "outputs": sha256,
+"shapes"}], "error", "pid", "status"}.
 """
 import argparse
 import gc
 import hashlib
 import json
+import os
 import sys
 
 import numpy as np
@@ -78,21 +80,44 @@ def run(path, xnnpack, batches, threads):
     return steps
 
 
-def main():
-    p = argparse.ArgumentParser()
-    p.add_argument("--xnnpack", action="store_true")
-    p.add_argument("--batches", default="1")
-    p.add_argument("--threads", type=int, default=1)
-    p.add_argument("models", nargs="+")
-    a = p.parse_args()
-    for path in a.models:
-        row = {"model": path}
+def in_a_child(row, work):
+    """Runs `work` in a process of its own, which has the imports already; what it added to `row`, and its exit status."""
+    read, write = os.pipe()
+    pid = os.fork()
+    if pid == 0:
+        os.close(read)
         try:
-            row["steps"] = run(path, a.xnnpack, [int(b) for b in a.batches.split(",")], a.threads)
+            work(row)
         except (RuntimeError, ValueError) as e:
             row["error"] = str(e).splitlines()[0][:200]
         gc.collect()
-        print(json.dumps(row), flush=True)
+        with os.fdopen(write, "w") as f:
+            json.dump(row, f)
+        # Not os._exit: the preload library writes its report when a process ends.
+        sys.exit(0)
+    os.close(write)
+    with os.fdopen(read) as f:
+        text = f.read()
+    _, status = os.waitpid(pid, 0)
+    return dict(json.loads(text) if text else row, pid=pid, status=status)
+
+
+def main():
+    p = argparse.ArgumentParser()
+    p.add_argument("--xnnpack", action="store_true")
+    p.add_argument("--threads", type=int, default=1)
+    p.add_argument("models", nargs="+", help="path, or path:batches")
+    a = p.parse_args()
+    for model in a.models:
+        path, _, batches = model.partition(":")
+        batches = [int(b) for b in (batches or "1").split(",")]
+        row = {"model": path, "batches": batches}
+
+        def work(row):
+            row["steps"] = run(path, a.xnnpack, batches, a.threads)
+
+        sys.stdout.flush()
+        print(json.dumps(in_a_child(row, work)), flush=True)
 
 
 if __name__ == "__main__":

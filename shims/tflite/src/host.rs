@@ -16,6 +16,7 @@ pub struct Host {
     pub constructor: Option<Constructor>,
     /// All that our planner needs, or why ours cannot be used.
     pub layout: Result<Layout, String>,
+    library: Option<Library>,
     base: usize,
 }
 
@@ -36,6 +37,10 @@ pub struct Layout {
 unsafe impl Send for Layout {}
 // SAFETY: as above.
 unsafe impl Sync for Layout {}
+// SAFETY: a handle of the dynamic linker's, which may be used from any thread.
+unsafe impl Send for Library {}
+// SAFETY: as above.
+unsafe impl Sync for Library {}
 
 static HOSTS: Mutex<Vec<&'static Host>> = Mutex::new(Vec::new());
 
@@ -46,7 +51,12 @@ static HOSTS: Mutex<Vec<&'static Host>> = Mutex::new(Vec::new());
 pub unsafe fn of(graph: *const GraphInfo) -> Option<&'static Host> {
     // SAFETY: the contract.
     let table = unsafe { (*graph).vtable };
-    let (path, base) = library_of(table.cast())?;
+    at(table.cast())
+}
+
+/// The library that an address lies in.
+pub fn at(address: *const c_void) -> Option<&'static Host> {
+    let (path, base) = library_of(address)?;
     let mut hosts = HOSTS.lock().unwrap_or_else(|e| e.into_inner());
     if let Some(known) = hosts.iter().find(|h| h.base == base) {
         return Some(known);
@@ -54,6 +64,19 @@ pub unsafe fn of(graph: *const GraphInfo) -> Option<&'static Host> {
     let host: &'static Host = Box::leak(Box::new(examine(&path, base)));
     hosts.push(host);
     Some(host)
+}
+
+/// Whether an address lies in this library.
+pub fn is_ours(address: *const c_void) -> bool {
+    let here = library_of(is_ours as *const c_void).map(|(_, base)| base);
+    here.is_some() && here == library_of(address).map(|(_, base)| base)
+}
+
+/// What comes after this library under a name, in the order of the program's libraries.
+pub fn next(name: &CStr) -> Option<*mut c_void> {
+    // SAFETY: a terminated name and the handle for what comes next.
+    let found = unsafe { libc::dlsym(libc::RTLD_NEXT, name.as_ptr()) };
+    (!found.is_null()).then_some(found)
 }
 
 fn library_of(address: *const c_void) -> Option<(CString, usize)> {
@@ -74,7 +97,8 @@ fn examine(path: &CStr, base: usize) -> Host {
     // SAFETY: a terminated string; nothing is loaded that is not loaded already, so no code of it runs.
     let handle = unsafe { libc::dlopen(path.as_ptr(), libc::RTLD_NOLOAD | libc::RTLD_LAZY) };
     if handle.is_null() {
-        return Host { path: text, constructor: None, layout: Err("it cannot be opened again".into()), base };
+        let layout = Err("it cannot be opened again".into());
+        return Host { path: text, constructor: None, layout, library: None, base };
     }
     let library = Library { handle, base };
     // The handle's own scope begins with the library itself, so this is not our function of the same name.
@@ -82,9 +106,10 @@ fn examine(path: &CStr, base: usize) -> Host {
         // SAFETY: the mangled name states the signature.
         unsafe { transmute::<*mut c_void, Constructor>(p) }
     });
-    Host { path: text, constructor, layout: library.layout(), base }
+    Host { path: text, constructor, layout: library.layout(), library: Some(library), base }
 }
 
+#[derive(Debug)]
 struct Library {
     handle: *mut c_void,
     base: usize,
@@ -196,6 +221,11 @@ impl Layout {
 }
 
 impl Host {
+    /// What a name means to this library and those that it names, never this one of ours.
+    pub fn symbol(&self, name: &str) -> Option<*mut c_void> {
+        self.library.as_ref()?.symbol(name)
+    }
+
     /// Whether `graph` of `context` is laid out as known; else why not.
     ///
     /// # Safety

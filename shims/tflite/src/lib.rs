@@ -6,6 +6,8 @@
 //! have exactly the known functions in the known order, and that tensors and nodes lie where they should. Where a
 //! check fails, standard error says which, and TFLite's own constructor is called instead.
 //!
+//! A second symbol, `xnn_initialize`, gives XNNPACK inside such a library an allocator ([`xnnpack`]).
+//!
 //! Threads: an interpreter is used by one thread at a time, and so is its planner; several interpreters are independent.
 
 mod abi;
@@ -18,6 +20,7 @@ mod report;
 mod settings;
 mod tables;
 mod watched;
+mod xnnpack;
 
 use core::ffi::{c_int, c_void};
 use std::panic::{catch_unwind, AssertUnwindSafe};

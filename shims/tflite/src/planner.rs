@@ -127,7 +127,9 @@ impl State {
         f.lower_bound = lower_bound(&problem)?.bytes;
         f.placed_by = Strategy::GreedyBySize.name();
         f.optimal = self.align.round_up(f.lower_bound).is_some_and(|b| tflite_bytes <= b);
-        if self.strategy == Strategy::GreedyBySize || (self.strategy == Strategy::Auto && f.optimal) {
+        // Every load of a model and every new shape pays for the search: not for less than half a percent.
+        let near = tflite_bytes.saturating_sub(f.lower_bound) <= f.lower_bound / 200;
+        if self.strategy == Strategy::GreedyBySize || (self.strategy == Strategy::Auto && (f.optimal || near)) {
             return Ok(());
         }
         let plan = self.solve(problem)?;

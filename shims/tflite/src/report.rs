@@ -230,6 +230,7 @@ fn report_json(all: &[Entry]) -> Value {
         "arena_bytes": sum(|f| f.arena_bytes),
         "tflite_bytes": sum(|f| f.tflite_bytes),
         "planning_ns": sum(|f| f.plan_ns.saturating_add(f.execute_ns)),
+        "xnnpack": crate::xnnpack::report(),
         "planners": all.iter().map(row).collect::<Vec<_>>(),
     })
 }
@@ -261,6 +262,15 @@ fn report_text(all: &[Entry]) -> String {
     let sum = |of: fn(&Figures) -> u64| all.iter().map(|e| of(&e.figures)).fold(0, u64::saturating_add);
     let (ours, theirs) = (sum(|f| f.arena_bytes), sum(|f| f.tflite_bytes));
     let _ = writeln!(out, "together: {ours} bytes, TFLite's planner {theirs} bytes for the same tensors");
+    let x = crate::xnnpack::report();
+    if !x.is_null() {
+        let (peak, memory) = (&x["peak_bytes"], x["memory"].as_str().unwrap_or_default());
+        let _ = writeln!(
+            out,
+            "XNNPACK: {peak} bytes at the most, the largest block {}, from the {memory}",
+            x["largest_bytes"]
+        );
+    }
     out
 }
 

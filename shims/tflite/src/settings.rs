@@ -36,6 +36,8 @@ pub struct Settings {
     pub record: Option<PathBuf>,
     /// `ARENITE_VERIFY`: every plan is checked.
     pub verify: bool,
+    /// Unless `ARENITE_XNNPACK` is 0: XNNPACK's memory is ours too.
+    pub xnnpack: bool,
 }
 
 /// Says something on standard error.
@@ -74,6 +76,7 @@ impl Settings {
             report: path("ARENITE_REPORT"),
             record: path("ARENITE_RECORD"),
             verify: flag("ARENITE_VERIFY"),
+            xnnpack: get("ARENITE_XNNPACK").is_none_or(|v| v != "0"),
         };
         if let Some(name) = get("ARENITE_STRATEGY").filter(|v| !v.is_empty()) {
             match (name.as_str(), Strategy::from_name(&name)) {

@@ -3,6 +3,7 @@
 use arenite::graph::liveness::Pin;
 use arenite::graph::timeline::Timeline;
 use arenite::model::{CallKind, DType, Model, Subgraph, Tensor, TensorKind};
+use arenite::units::Bytes;
 
 use super::output::{Done, Failure};
 use super::plan::Args;
@@ -37,13 +38,19 @@ fn subgraph_of<'a>(model: &Model, text: &'a str) -> (Option<usize>, &'a str) {
 
 /// Adds a temporary to each node that was given scratch.
 pub fn scratch(model: &mut Model, args: &Args) -> Done<()> {
-    for given in &args.scratch {
+    add_scratch(model, &args.scratch, args.subgraph).map(|_| ())
+}
+
+/// The same for a list of `NODE=BYTES`. Returns the sum.
+pub fn add_scratch(model: &mut Model, list: &[String], subgraph: Option<u32>) -> Done<Option<Bytes>> {
+    let mut sum = None;
+    for given in list {
         let refuse = |what: String| Failure::about(format!("--scratch {given}"), what);
         let form = || refuse("expected NODE=BYTES, for instance 12=4096 or 1:12=64KiB".into());
         let (node, bytes) = given.rsplit_once('=').ok_or_else(form)?;
         let bytes = super::plan::size(bytes).map_err(&refuse)?;
         let (k, node) = subgraph_of(model, node);
-        let k = k.or(args.subgraph.map(|k| k as usize)).unwrap_or(0);
+        let k = k.or(subgraph.map(|k| k as usize)).unwrap_or(0);
         let node: usize = node.parse().map_err(|_| form())?;
         let Some(graph) = model.subgraphs.get_mut(k) else { continue };
         let (count, tensor) = (graph.nodes.len(), graph.tensors.len());
@@ -58,8 +65,9 @@ pub fn scratch(model: &mut Model, args: &Args) -> Done<()> {
             kind: TensorKind::Inter,
             ..Tensor::default()
         });
+        sum = Some(arenite::units::add(sum.unwrap_or(0), bytes).map_err(|e| refuse(e.to_string()))?);
     }
-    Ok(())
+    Ok(sum)
 }
 
 /// The subgraphs to plan. One planned alone counts its calls as ordinary nodes.

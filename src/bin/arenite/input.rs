@@ -80,6 +80,17 @@ pub fn bytes(path: &str) -> Done<Bytes> {
     Ok(Bytes::Owned(owned))
 }
 
+/// Reads a `.tflite` file and nothing else, for commands that write one.
+pub fn tflite(path: &str) -> Done<(Bytes, Model)> {
+    let file = bytes(path)?;
+    if file.get(4..8) != Some(b"TFL3") {
+        return Err(Failure::about(shown(path), "expected a .tflite file (TFL3 at byte 4)"));
+    }
+    let stem = Path::new(path).file_stem().map_or("model".into(), |s| s.to_string_lossy());
+    let model = Model::from_tflite(&file, &stem).map_err(|e| Failure::about(shown(path), e))?;
+    Ok((file, model))
+}
+
 /// Reads what is to be planned; without a path the built-in network. `align` holds for problems, whose default is 1.
 pub fn read(path: Option<&str>, offsets: OffsetColumn, align: Option<Align>) -> Done<Input> {
     let Some(path) = path else {

@@ -7,6 +7,7 @@ mod check;
 mod check_out;
 mod csv_out;
 mod diff;
+mod export;
 mod input;
 mod optimize;
 mod optimize_out;
@@ -15,7 +16,10 @@ mod plan;
 mod planned;
 mod progress;
 mod regions;
+mod replay;
+mod replay_time;
 mod stdout;
+mod verify;
 mod view;
 
 use std::process::ExitCode;
@@ -32,6 +36,7 @@ const EXAMPLES: &str = "Examples:
   arenite plan problem.csv --csv solved.csv  fill in offsets
   arenite check solved.csv                   prove that no two live buffers overlap
   arenite check model.tflite offsets.csv     check an engine's offsets against the model
+  arenite replay calls.trace                 how small a pool can be for recorded allocations
 
 Exit status: 0 fine, 1 a check failed or a capacity is exceeded, 2 bad input or usage.";
 
@@ -51,6 +56,8 @@ enum Command {
     Advise(advise::Args),
     Check(check::Args),
     Optimize(optimize::Args),
+    Export(export::Args),
+    Replay(replay::Args),
 }
 
 fn main() -> ExitCode {
@@ -62,6 +69,8 @@ fn main() -> ExitCode {
         Command::Advise(args) => advise::run(&args),
         Command::Check(args) => check::run(&args),
         Command::Optimize(args) => optimize::run(&args),
+        Command::Export(args) => export::run(&args),
+        Command::Replay(args) => replay::run(&args),
     };
     match done {
         Ok(code) => code,

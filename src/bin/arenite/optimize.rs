@@ -3,19 +3,22 @@
 use std::process::ExitCode;
 
 use arenite::graph::liveness::{Options as Lifetimes, Policy};
-use arenite::graph::lower::lower;
-use arenite::graph::order::{order, permuted, Judge, Options, Outcome, Rules};
-use arenite::model::{DType, Model, Rewrite};
-use arenite::planner::{check::check, plan, Options as PlanOptions, Strategy};
+use arenite::graph::order::{order, Judge, Options, Outcome, Rules};
+use arenite::model::{DType, Model, OfflinePlan as Offline, Rewrite};
+use arenite::planner::{Options as PlanOptions, Strategy};
 use arenite::units::{Align, Bytes};
 
+use super::adjust::{add_scratch, set_shape};
 use super::optimize_out::{self, OfflinePlan, Summary};
-use super::output::{complain, to_file, Done, Failure};
+use super::output::{complain, replace, Done, Failure, FAILED};
 use super::planned::named;
+use super::verify::verify;
 
 const AFTER: &str = "Examples:
   arenite optimize model.tflite -o smaller.tflite
   arenite optimize model.tflite -o smaller.tflite --json
+  arenite optimize model.tflite -o smaller.tflite --verify python3        compare both files in TensorFlow Lite
+  arenite optimize model.tflite -o smaller.tflite --profile recorded.json with kernel scratch
   arenite optimize model.tflite -o smaller.tflite --pure MyOp    MyOp has no state: it may change places
 
 The operators of the file get another order; every other byte stays, and so do the results. Operators that share state
@@ -43,6 +46,24 @@ pub struct Args {
     /// Custom operators without state or side effects; may be given several times
     #[arg(long, value_name = "NAME")]
     pub pure: Vec<String>,
+    /// A profile that a runtime recorded of this file (JSON): its sizes and kernel scratch count
+    #[arg(long, value_name = "FILE")]
+    pub profile: Option<String>,
+    /// Kernel scratch of a node (index, `K:` before it for a subgraph other than the first), alive at that node only
+    #[arg(long, value_name = "NODE=BYTES")]
+    pub scratch: Vec<String>,
+    /// Set a shape where the file leaves dimensions open, for instance x=1,224,224,3
+    #[arg(long, value_name = "NAME=SHAPE")]
+    pub set: Vec<String>,
+    /// Run both files in a real TensorFlow Lite before anything is written: a Python with tflite-runtime or ai-edge-litert
+    #[arg(long, value_name = "PYTHON")]
+    pub verify: Option<String>,
+    /// Add the plan that TFLite Micro follows; where it or the order is a gain, the file is written
+    #[arg(long)]
+    pub tflm_offline: bool,
+    /// Offsets of that plan are multiples of this, a power of two from 16 up to 65536
+    #[arg(long, value_name = "N", default_value = "16", value_parser = super::export::alignment)]
+    pub alignment: Align,
     /// Search nodes to spend at most
     #[arg(long, value_name = "N")]
     pub effort: Option<u64>,
@@ -74,42 +95,57 @@ fn for_microcontrollers(model: &Model) -> bool {
 /// Runs the command.
 pub fn run(args: &Args) -> Done<ExitCode> {
     let path = args.input.as_str();
-    let file = super::input::bytes(path)?;
-    if file.get(4..8) != Some(b"TFL3") {
-        return Err(Failure::about(path, "expected a .tflite file (TFL3 at byte 4)"));
-    }
+    let (file, model) = super::input::tflite(path)?;
     if args.output == "-" {
         return Err(Failure::about("--output", "expected a file, the report goes to standard output"));
     }
-    let stem = std::path::Path::new(path).file_stem().map_or("model".into(), |s| s.to_string_lossy());
     let refuse = |e: arenite::model::ReadError| Failure::about(path, e);
-    let model = Model::from_tflite(&file, &stem).map_err(refuse)?;
     let mut rules = model.order_rules(&args.pure);
     rules.before.extend(model.control_rules(&file).map_err(refuse)?);
-    let others: &[Judge] = if for_microcontrollers(&model) { &[tflite(), tflm()] } else { &[tflite()] };
+    let (known, scratch) = known(&model, args)?;
+    // Scratch of one runtime's kernels says nothing about another's.
+    let micro = scratch.is_none() && for_microcontrollers(&model);
+    let others: &[Judge] = if micro { &[tflite(), tflm()] } else { &[tflite()] };
     let lifetimes = Lifetimes { align: args.align, in_place: !args.no_in_place, ..Lifetimes::default() };
     let options = Options { judge: Judge::new(lifetimes, PlanOptions::default()), others, effort: args.effort };
-    let (found, partitions) = search(&model, rules, &options, path)?;
-    let offline = match (&model.offline_plan, found.changed) {
-        (None, _) => OfflinePlan::None,
-        (Some(_), false) => OfflinePlan::Kept,
-        (Some(old), true) => rebuilt(&model, &found, old).map_or(OfflinePlan::Dropped, OfflinePlan::Rebuilt),
+    let (found, partitions) = search(&known, rules, &options, path)?;
+    let offline = if args.tflm_offline {
+        planned(&model, &found, args).map_err(|e| Failure::about(path, named(&model, e)))?
+    } else {
+        match (&model.offline_plan, found.changed) {
+            (None, _) => OfflinePlan::None,
+            (Some(_), false) => OfflinePlan::Kept,
+            (Some(old), true) => rebuilt(&model, &found, old).map_or(OfflinePlan::Dropped, OfflinePlan::Rebuilt),
+        }
     };
-    if found.changed {
+    let mut verified = None;
+    let written = found.changed || matches!(offline, OfflinePlan::Added(_));
+    if written {
         let plan = match &offline {
             OfflinePlan::Rebuilt(plan) => Some(plan.clone()),
+            OfflinePlan::Added(plan) => Some(plan.offsets.clone()),
             // All left to the runtime: the entry must stay, since nothing else in the file moves.
             OfflinePlan::Dropped => model.offline_plan.as_ref().map(|p| vec![None; p.len()]),
             OfflinePlan::None | OfflinePlan::Kept => None,
         };
         let change = Rewrite { orders: found.orders.clone(), offline_plan: plan };
         let out = model.rewritten(&file, &change).map_err(refuse)?;
-        write(&args.output, &out)?;
+        if let Some(python) = &args.verify {
+            let seen = verify(python, &file, &out, &args.output)?;
+            if let Some(why) = seen.against() {
+                complain(&format!("{path}: {why}; nothing was written"));
+                return Ok(ExitCode::from(FAILED));
+            }
+            verified = Some(seen);
+        }
+        replace(&args.output, &out)?;
     }
     let done = Summary {
         model: &model,
         found: &found,
-        micro: others.len() > 1,
+        micro,
+        scratch,
+        verified,
         partitions,
         offline,
         alignment: args.align.bytes(),
@@ -124,47 +160,63 @@ pub fn run(args: &Args) -> Done<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Looks for orders, and once more with the runs of custom operators kept where an order would split one: every run is a
-/// partition for a delegate. Says whether that was necessary.
+/// The model with what is known beyond its file, and the kernel scratch in it; `None` where nothing is known of that.
+fn known(model: &Model, args: &Args) -> Done<(Model, Option<Bytes>)> {
+    let mut known = model.clone();
+    if let Some(path) = &args.profile {
+        let file = super::input::bytes(path)?;
+        let profile = Model::from_profile(&file).map_err(|e| Failure::about(path, e))?;
+        known = model.with_profile(&profile).map_err(|e| Failure::about(path, e))?;
+    }
+    for set in &args.set {
+        set_shape(&mut known, set)?;
+    }
+    let given = add_scratch(&mut known, &args.scratch, None)?;
+    let scratch = (given.is_some() || args.profile.is_some()).then(|| known.scratch_bytes());
+    Ok((known, scratch))
+}
+
+/// Looks for orders, and once more with the runs of custom operators kept where an order would give a delegate more
+/// parts. Says whether that was necessary.
 fn search(model: &Model, mut rules: Rules, options: &Options<'_>, path: &str) -> Done<(Outcome, bool)> {
     let refuse = |e| Failure::about(path, named(model, e));
     let entries = model.entries();
-    let found = order(&model.subgraphs, &entries, &rules, options).map_err(refuse)?;
-    let split: Vec<usize> = (0..model.subgraphs.len())
-        .filter(|&k| {
-            let given: Vec<u32> = (0..model.subgraphs[k].nodes.len() as u32).collect();
-            model.subgraphs[k].runs(&found.orders[k]) > model.subgraphs[k].runs(&given)
-        })
-        .collect();
-    if split.is_empty() {
-        return Ok((found, false));
+    let mut held = vec![false; model.subgraphs.len()];
+    loop {
+        let found = order(&model.subgraphs, &entries, &rules, options).map_err(refuse)?;
+        let split: Vec<usize> = (0..held.len()).filter(|&k| model.subgraphs[k].splits(&found.orders[k])).collect();
+        if split.is_empty() {
+            return Ok((found, held.contains(&true)));
+        }
+        for k in split {
+            // First the custom operators alone; where that is not enough, everything.
+            let nodes = model.subgraphs[k].nodes.len() as u32;
+            if std::mem::replace(&mut held[k], true) {
+                rules.before.extend((1..nodes).map(|n| (k as u32, n - 1, n)));
+            } else {
+                rules.before.extend(model.partition_rules(k));
+            }
+        }
     }
-    rules.before.extend(split.iter().flat_map(|&k| model.partition_rules(k)));
-    Ok((order(&model.subgraphs, &entries, &rules, options).map_err(refuse)?, true))
 }
 
-/// New offsets for the tensors that had one, by TFLite Micro's lifetimes. `None` where one plan does not describe the
-/// model: several entries, or subgraphs that run on their caller's time.
+/// The plan that TFLite Micro is to follow, where that or the order is a gain.
+fn planned(model: &Model, found: &Outcome, args: &Args) -> Result<OfflinePlan, arenite::error::Error> {
+    let before = model.offline(args.alignment, args.effort)?;
+    let after = model.reordered(&found.orders).offline(args.alignment, args.effort)?;
+    let gained = found.changed || after.arena_bytes < before.greedy_bytes;
+    let old = if model.offline_plan.is_some() { OfflinePlan::Kept } else { OfflinePlan::None };
+    Ok(if gained { OfflinePlan::Added(Offline { greedy_bytes: before.greedy_bytes, ..after }) } else { old })
+}
+
+/// New offsets for the tensors that had one. `None` where one plan does not describe the model: subgraphs that are entries
+/// of their own or run on their caller's time, or tensors that are not planned here.
 fn rebuilt(model: &Model, found: &Outcome, old: &[Option<Bytes>]) -> Option<Vec<Option<Bytes>>> {
     if model.subgraphs.len() != 1 {
         return None;
     }
-    let graphs = permuted(&model.subgraphs, &found.orders);
-    let lowered = lower(&graphs, 0, &tflm().lifetimes, &[]).ok()?;
-    let plan = plan(&lowered.problem, &PlanOptions::default()).ok()?;
-    check(&lowered.problem, &plan.offsets).ok()?;
-    let new: Vec<_> = (0..old.len()).map(|t| old[t].and_then(|_| lowered.offset(&plan, 0, t))).collect();
+    let plan = model.reordered(&found.orders).offline(Align::new(16).ok()?, None).ok()?;
+    let new: Vec<_> = plan.offsets.iter().zip(old).map(|(n, o)| o.and(*n)).collect();
     // An offset the old plan gave to something that is not planned here has no counterpart.
     new.iter().zip(old).all(|(n, o)| n.is_some() == o.is_some()).then_some(new)
-}
-
-/// Writes beside the target first, so that a failure leaves no half file and the input may be the target.
-fn write(path: &str, bytes: &[u8]) -> Done<()> {
-    let beside = format!("{path}.part");
-    to_file(&beside, |w| w.write_all(bytes))?;
-    let same = std::fs::read(&beside).map_err(|e| Failure::about(&beside, e))? == bytes;
-    if !same {
-        return Err(Failure::about(&beside, "the file reads back differently"));
-    }
-    std::fs::rename(&beside, path).map_err(|e| Failure::about(path, e))
 }

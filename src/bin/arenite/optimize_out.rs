@@ -4,12 +4,13 @@ use std::collections::BTreeMap;
 use std::io::{self, Write};
 
 use arenite::graph::order::{Held, Outcome, State, Verdict, Why};
-use arenite::model::Model;
+use arenite::model::{Model, OfflinePlan as Offline};
 use arenite::units::Bytes;
 use arenite::view::{grouped, visible};
 use serde_json::{json, Value};
 
 use super::output::{json_to_stdout, to_stdout};
+use super::verify::Verified;
 
 /// Pairs of held nodes listed in the JSON object.
 const LISTED: usize = 200;
@@ -20,8 +21,10 @@ pub enum OfflinePlan {
     None,
     /// The order is the same, so it still holds.
     Kept,
-    /// New offsets.
+    /// New offsets for the tensors that had some.
     Rebuilt(Vec<Option<Bytes>>),
+    /// Asked for: offsets for all; `greedy_bytes` are those before.
+    Added(Offline),
     /// All tensors are left to the runtime.
     Dropped,
 }
@@ -32,6 +35,7 @@ impl OfflinePlan {
             OfflinePlan::None => "none",
             OfflinePlan::Kept => "kept",
             OfflinePlan::Rebuilt(_) => "rebuilt",
+            OfflinePlan::Added(_) => "added",
             OfflinePlan::Dropped => "dropped",
         }
     }
@@ -43,7 +47,11 @@ pub struct Summary<'a> {
     pub found: &'a Outcome,
     /// Whether TFLite Micro was asked.
     pub micro: bool,
-    /// Whether runs of custom operators had to be held together.
+    /// Kernel scratch that was counted, where any is known.
+    pub scratch: Option<Bytes>,
+    /// What real runtimes said.
+    pub verified: Option<Verified>,
+    /// Whether an order would have given delegates more parts, and operators had to be held together.
     pub partitions: bool,
     pub offline: OfflinePlan,
     pub alignment: Bytes,
@@ -53,6 +61,11 @@ pub struct Summary<'a> {
 }
 
 impl Summary<'_> {
+    /// Whether there is a file to show for it.
+    fn written(&self) -> bool {
+        self.found.changed || matches!(self.offline, OfflinePlan::Added(_))
+    }
+
     /// Nodes that are not where they were.
     fn moved(&self) -> usize {
         let orders = self.found.orders.iter();
@@ -125,10 +138,15 @@ fn object(done: &Summary<'_>) -> Value {
         "moved": done.moved(),
         "tflite": host(1),
         "tflm": if done.micro { host(2) } else { None },
-        "scratch_bytes": Value::Null,
+        "scratch_bytes": done.scratch,
+        "verified": done.verified.as_ref().map(|v| v.json.clone()),
         "held_count": done.found.held.len(),
         "held": held,
-        "output": if done.found.changed { json!(done.output) } else { Value::Null },
+        "tflm_offline": match &done.offline {
+            OfflinePlan::Added(p) => json!({"before": p.greedy_bytes, "after": p.arena_bytes}),
+            _ => Value::Null,
+        },
+        "output": if done.written() { json!(done.output) } else { Value::Null },
     })
 }
 
@@ -184,14 +202,28 @@ fn text(w: &mut dyn Write, done: &Summary<'_>) -> io::Result<()> {
         }
     }
     if done.partitions {
-        writeln!(w, "runs of custom operators were kept together, so that delegates get no more partitions")?;
+        writeln!(w, "operators were kept together, so that delegates get no more partitions")?;
     }
     match &done.offline {
         OfflinePlan::None => {}
+        OfflinePlan::Added(p) => {
+            let (before, after) = (grouped(p.greedy_bytes), grouped(p.arena_bytes));
+            writeln!(w, "{:36} {before:>14} {after:>14}", "TFLite Micro with an offline plan")?;
+        }
         plan => writeln!(w, "offline plan in the file: {}", plan.name())?,
     }
-    writeln!(w, "kernel scratch is not in the file and not counted")?;
-    if done.found.changed {
+    match done.scratch {
+        Some(bytes) => writeln!(w, "kernel scratch counted: {} bytes in all", grouped(bytes))?,
+        None => writeln!(w, "kernel scratch is unknown (it is not in the file; --profile has it) and not counted")?,
+    }
+    for run in done.verified.iter().flat_map(|v| &v.runs) {
+        write!(w, "{}: outputs identical", run.name)?;
+        if let Some((before, after)) = run.arena {
+            write!(w, ", arena {} before, {} after", grouped(before), grouped(after))?;
+        }
+        writeln!(w)?;
+    }
+    if done.written() {
         writeln!(w, "moved {} operators, wrote {}", done.moved(), done.output)
     } else {
         writeln!(w, "nothing written: {}", done.why())

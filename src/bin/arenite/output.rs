@@ -145,3 +145,31 @@ fn settled(path: &str) -> Option<PathBuf> {
     let parent = path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
     fs::canonicalize(path).or_else(|_| fs::canonicalize(parent).map(|p| p.join(name))).ok()
 }
+
+/// Puts `bytes` in the place of the file at `path`, whole or not at all: they are written beside it, read back and
+/// moved there, so that a failure leaves no half file and the input may be the target.
+pub fn replace(path: &str, bytes: &[u8]) -> Done<()> {
+    let refuse = |e: io::Error| Failure::about(path, e);
+    // A link keeps leading to its file; what is no file (a device, a pipe) is not replaced but written to.
+    let target = std::fs::canonicalize(path).unwrap_or_else(|_| path.into());
+    let old = std::fs::metadata(&target).ok();
+    if old.as_ref().is_some_and(|m| !m.is_file()) {
+        return std::fs::write(&target, bytes).map_err(refuse);
+    }
+    let mut beside = target.clone().into_os_string();
+    beside.push(format!(".{}.part", std::process::id()));
+    let written = File::create_new(&beside).and_then(|mut f| f.write_all(bytes).and_then(|()| f.sync_all()));
+    let moved = written.and_then(|()| {
+        if std::fs::read(&beside)? != bytes {
+            return Err(io::Error::other("the file reads back differently"));
+        }
+        if let Some(old) = old {
+            std::fs::set_permissions(&beside, old.permissions())?;
+        }
+        std::fs::rename(&beside, &target)
+    });
+    moved.map_err(|e| {
+        let _ = std::fs::remove_file(&beside);
+        refuse(e)
+    })
+}

@@ -10,22 +10,22 @@ use crate::planner::sequence::{Block, Sequence};
 use crate::planner::{plan, Options};
 use crate::units::{Align, Bytes, DEFAULT_ALIGN};
 
-/// One block of the sequence.
+/// One block of the sequence: 20 bytes, so that a frame's slots stay in the cache.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Slot {
-    /// Bytes asked for, rounded up to granules; 0 for a block that is not planned.
-    pub(crate) bytes: Bytes,
     /// Granules asked for, also by a block that is not planned: what a request is compared with.
-    pub(crate) asked: u64,
-    pub(crate) align: u64,
-    pub(crate) offset: Bytes,
-    /// The index of its offset among the distinct ones.
+    pub(crate) asked: u32,
+    /// Granules from the area's start.
+    pub(crate) granule: u32,
+    /// Where its offset is among the distinct ones; `UNPLANNED` for a block that outlived its frame.
     pub(crate) place: u32,
     /// Where its successors begin; they end where the next slot's begin.
     pub(crate) successors: u32,
-    /// Direct byte-predecessors.
-    pub(crate) predecessors: u32,
+    pub(crate) align_log2: u8,
 }
+
+/// The place of a block that is not planned.
+pub(crate) const UNPLANNED: u32 = u32::MAX;
 
 /// A planned sequence.
 ///
@@ -43,11 +43,11 @@ pub(crate) struct Slot {
 pub struct FramePlan {
     pub(crate) slots: Vec<Slot>,
     pub(crate) successors: Vec<u32>,
+    /// Direct byte-predecessors of each block.
+    pub(crate) predecessors: Vec<u32>,
     blocks: Vec<Block>,
-    /// Distinct offsets, ascending.
-    offsets: Vec<Bytes>,
-    /// Open addressing over the places, by offset; one more than the place, 0 for none.
-    table: Vec<u32>,
+    /// Where planned blocks start, by open addressing: one more than the granule, 0 for none. A place is an index of it.
+    starts: Vec<u32>,
     bytes: Bytes,
     align: Align,
 }
@@ -75,11 +75,30 @@ impl FramePlan {
         let problem = sequence.problem(DEFAULT_ALIGN)?;
         let bytes =
             check(&problem, offsets).map_err(|_| Error::argument("the offsets are not a plan of the sequence"))?;
+        if bytes / GRANULE >= u64::from(UNPLANNED) {
+            return Err(Error::overflow("a frame's area is less than 512 GiB").needed(bytes));
+        }
         let n = problem.len();
-        let mut distinct: Vec<Bytes> =
-            (0..n).filter(|&i| problem.buffers()[i].spec.size > 0).map(|i| offsets[i]).collect();
+        let mut distinct: Vec<u32> =
+            (0..n).filter(|&i| problem.buffers()[i].spec.size > 0).map(|i| (offsets[i] / GRANULE) as u32).collect();
         distinct.sort_unstable();
         distinct.dedup();
+        let mut out = FramePlan {
+            slots: Vec::new(),
+            successors: Vec::new(),
+            predecessors: Vec::with_capacity(n),
+            blocks: sequence.blocks().to_vec(),
+            starts: alloc::vec![0; (distinct.len() * 4).next_power_of_two().max(4)],
+            bytes,
+            align: problem.align().max(DEFAULT_ALIGN),
+        };
+        for granule in distinct {
+            let mut at = out.hash(granule);
+            while out.starts[at] != 0 {
+                at = (at + 1) & (out.starts.len() - 1);
+            }
+            out.starts[at] = granule + 1;
+        }
         let mut slots = Vec::with_capacity(n);
         // For each byte the last block that held it: from -> (to, block).
         let mut held: BTreeMap<Bytes, (Bytes, u32)> = BTreeMap::new();
@@ -100,11 +119,16 @@ impl FramePlan {
                 }
             }
             pairs.truncate(kept);
-            let place = distinct.binary_search(&offset).unwrap_or(0) as u32;
-            let predecessors = (pairs.len() - found) as u32;
+            out.predecessors.push((pairs.len() - found) as u32);
             let block = sequence.blocks()[i];
-            let (asked, align) = (block.bytes.max(1).div_ceil(GRANULE), block.align.max(GRANULE));
-            slots.push(Slot { bytes: size, asked, align, offset, place, successors: 0, predecessors });
+            slots.push(Slot {
+                // Saturated only where the block is larger than any area, and so not planned.
+                asked: u32::try_from(block.bytes.max(1).div_ceil(GRANULE)).unwrap_or(u32::MAX),
+                granule: (offset / GRANULE) as u32,
+                place: if size > 0 { out.place_of(offset).unwrap_or(UNPLANNED) } else { UNPLANNED },
+                successors: 0,
+                align_log2: block.align.max(GRANULE).trailing_zeros() as u8,
+            });
         }
         // The lists the other way round, in one array.
         pairs.sort_unstable();
@@ -113,65 +137,57 @@ impl FramePlan {
             slot.successors = at as u32;
             at += pairs[at..].iter().take_while(|p| p.0 == i as u32).count();
         }
-        let successors = pairs.into_iter().map(|(_, later)| later).collect();
-        let mut out = FramePlan {
-            slots,
-            successors,
-            blocks: sequence.blocks().to_vec(),
-            table: alloc::vec![0; (distinct.len() * 4).next_power_of_two().max(4)],
-            offsets: distinct,
-            bytes,
-            align: problem.align().max(DEFAULT_ALIGN),
-        };
-        for place in 0..out.offsets.len() {
-            let mut at = out.hash(out.offsets[place]);
-            while out.table[at] != 0 {
-                at = (at + 1) & (out.table.len() - 1);
-            }
-            out.table[at] = place as u32 + 1;
-        }
+        out.successors = pairs.into_iter().map(|(_, later)| later).collect();
+        out.slots = slots;
         Ok(out)
     }
 
     #[inline]
-    fn hash(&self, offset: Bytes) -> usize {
-        let mixed = (offset / GRANULE).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-        (mixed >> 32) as usize & (self.table.len() - 1)
+    fn hash(&self, granule: u32) -> usize {
+        let mixed = u64::from(granule).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        (mixed >> 32) as usize & (self.starts.len() - 1)
     }
 
     /// The place of an offset where a planned block starts. A quarter of the table is in use, so few probes are needed.
     #[inline]
     pub fn place_of(&self, offset: Bytes) -> Option<u32> {
-        let mut at = self.hash(offset);
+        if !offset.is_multiple_of(GRANULE) || offset >= self.bytes {
+            return None;
+        }
+        let granule = (offset / GRANULE) as u32;
+        let mut at = self.hash(granule);
         loop {
-            let place = self.table[at].checked_sub(1)?;
-            if self.offsets[place as usize] == offset {
-                return Some(place);
+            match self.starts[at] {
+                0 => return None,
+                start if start == granule + 1 => return Some(at as u32),
+                _ => at = (at + 1) & (self.starts.len() - 1),
             }
-            at = (at + 1) & (self.table.len() - 1);
         }
     }
 
-    /// The number of distinct offsets; places are below it.
+    /// One more than the highest place.
     pub fn places(&self) -> usize {
-        self.offsets.len()
+        self.starts.len()
     }
 
-    /// The place of a slot.
+    /// The place and the offset of a planned slot.
     #[inline]
-    pub fn place(&self, slot: u32) -> u32 {
-        self.slots[slot as usize].place
+    pub fn place(&self, slot: u32) -> (u32, Bytes) {
+        let slot = &self.slots[slot as usize];
+        (slot.place, u64::from(slot.granule) * GRANULE)
     }
 
     /// The offset of a slot.
-    #[inline]
     pub fn offset(&self, slot: u32) -> Bytes {
-        self.slots[slot as usize].offset
+        self.place(slot).1
     }
 
     /// Bytes of a slot, in whole granules; 0 for a block that is not planned.
     pub fn slot_bytes(&self, slot: u32) -> Bytes {
-        self.slots[slot as usize].bytes
+        match &self.slots[slot as usize] {
+            slot if slot.place == UNPLANNED => 0,
+            slot => u64::from(slot.asked) * GRANULE,
+        }
     }
 
     /// Blocks in the sequence, those not planned included.
@@ -206,7 +222,7 @@ impl FramePlan {
         out.extend_from_slice(&(self.len() as u64).to_le_bytes());
         for (block, slot) in self.blocks.iter().zip(&self.slots) {
             let last = block.last.map_or(u64::MAX, u64::from);
-            for word in [block.bytes, block.align, last, slot.offset] {
+            for word in [block.bytes, block.align, last, u64::from(slot.granule) * GRANULE] {
                 out.extend_from_slice(&word.to_le_bytes());
             }
         }

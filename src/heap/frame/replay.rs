@@ -2,7 +2,7 @@
 
 use alloc::vec::Vec;
 
-use super::plan::FramePlan;
+use super::plan::{FramePlan, Slot, UNPLANNED};
 use crate::error::Error;
 use crate::heap::GRANULE;
 use crate::units::Bytes;
@@ -23,15 +23,14 @@ pub struct ReplayStats {
 /// How far ahead a request is looked for once it is not the one expected.
 const LOOK_AHEAD: usize = 8;
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum State {
-    /// Not asked for yet.
-    Ahead,
-    Live,
-    /// Passed over while an earlier occupant was live: counts as released as soon as the last of those is.
-    Passed,
-    Released,
-}
+/// A slot's state in the top two bits of its word, above the number of its predecessors not yet released.
+const STATE: u32 = 3 << 30;
+/// Not asked for yet.
+const AHEAD: u32 = 0;
+const LIVE: u32 = 1 << 30;
+/// Passed over while an earlier occupant was live: counts as released as soon as the last of those is.
+const PASSED: u32 = 2 << 30;
+const RELEASED: u32 = 3 << 30;
 
 /// The state of one instance of a planned frame.
 ///
@@ -52,8 +51,7 @@ pub struct Replay {
     live: u32,
     /// Requests the plan did not expect, and expected ones that did not come.
     strays: u32,
-    pending: Vec<u32>,
-    state: Vec<State>,
+    words: Vec<u32>,
     /// Blocks to be released, so that a chain of them needs no recursion.
     work: Vec<u32>,
     stats: ReplayStats,
@@ -65,20 +63,16 @@ impl Replay {
     /// A run of `plan` from its start. `NoMemory`.
     pub fn new(plan: &FramePlan) -> Result<Replay, Error> {
         let no_memory = |_| Error::no_memory("the frame's state could not be allocated");
-        let mut pending = Vec::new();
-        pending.try_reserve_exact(plan.len()).map_err(no_memory)?;
-        let mut state = Vec::new();
-        state.try_reserve_exact(plan.len()).map_err(no_memory)?;
+        let mut words = Vec::new();
+        words.try_reserve_exact(plan.len()).map_err(no_memory)?;
         let mut work = Vec::new();
         work.try_reserve_exact(plan.len()).map_err(no_memory)?;
-        pending.extend(plan.slots.iter().map(|s| s.predecessors));
-        state.resize(plan.len(), State::Ahead);
+        words.extend_from_slice(&plan.predecessors);
         Ok(Replay {
             next: 0,
             live: 0,
             strays: 0,
-            pending,
-            state,
+            words,
             work,
             stats: ReplayStats::default(),
             #[cfg(test)]
@@ -93,10 +87,7 @@ impl Replay {
         }
         (self.next, self.strays) = (0, 0);
         self.stats = ReplayStats::default();
-        for (pending, slot) in self.pending.iter_mut().zip(&plan.slots) {
-            *pending = slot.predecessors;
-        }
-        self.state.fill(State::Ahead);
+        self.words.copy_from_slice(&plan.predecessors);
         Ok(())
     }
 
@@ -106,27 +97,37 @@ impl Replay {
         // Compared in granules, so that nothing has to be added to `bytes`.
         let granules = bytes.max(1).div_ceil(GRANULE);
         let k = self.next;
-        let expected = plan.slots.get(k as usize).is_some_and(|s| s.asked == granules && align <= s.align);
-        let k = if expected { k } else { self.resynchronise(plan, granules, align)? };
+        let k = match plan.slots.get(k as usize) {
+            Some(slot) if fits(slot, granules, align) => k,
+            _ => self.resynchronise(plan, granules, align)?,
+        };
         self.next = k + 1;
+        let planned = plan.slots[k as usize].place != UNPLANNED;
+        let word = &mut self.words[k as usize];
         #[allow(unused_mut, reason = "changed by the mutant that the tests run")]
-        let mut free = self.pending[k as usize] == 0;
+        let mut free = *word == AHEAD;
         #[cfg(test)]
         {
             free |= self.size_only;
         }
-        if free && plan.slots[k as usize].bytes > 0 {
-            self.state[k as usize] = State::Live;
+        if free && planned {
+            *word |= LIVE;
             self.live += 1;
             self.stats.served += 1;
             return Some(k);
         }
-        match plan.slots[k as usize].bytes {
-            0 => self.stats.outside += 1,
-            _ => self.stats.waiting += 1,
+        self.refused(plan, k, planned);
+        None
+    }
+
+    #[cold]
+    fn refused(&mut self, plan: &FramePlan, k: u32, planned: bool) {
+        if planned {
+            self.stats.waiting += 1;
+        } else {
+            self.stats.outside += 1;
         }
         self.pass(plan, k);
-        None
     }
 
     /// The request is not the one expected. If one of the next few is, those before it count as refused; else the request
@@ -134,7 +135,7 @@ impl Replay {
     #[cold]
     fn resynchronise(&mut self, plan: &FramePlan, granules: u64, align: u64) -> Option<u32> {
         let ahead = plan.slots.get(self.next as usize..).unwrap_or(&[]);
-        let hit = ahead.iter().take(LOOK_AHEAD).position(|s| s.asked == granules && align <= s.align);
+        let hit = ahead.iter().take(LOOK_AHEAD).position(|s| fits(s, granules, align));
         let Some(skipped) = hit else {
             self.stats.mismatched += u64::from(!ahead.is_empty());
             self.stats.outside += u64::from(ahead.is_empty());
@@ -154,22 +155,27 @@ impl Replay {
     /// Frees a slot. False where it is not live.
     #[inline]
     pub fn free(&mut self, plan: &FramePlan, slot: u32) -> bool {
-        if self.state.get(slot as usize) != Some(&State::Live) {
-            return false;
-        }
+        let Some(word) = self.words.get_mut(slot as usize).filter(|w| **w & STATE == LIVE) else { return false };
+        *word |= RELEASED;
         self.live -= 1;
-        self.state[slot as usize] = State::Released;
         // The common case without the list: nobody was passed over.
         for &later in successors(plan, slot) {
-            self.pending[later as usize] -= 1;
-            if self.pending[later as usize] == 0 && self.state[later as usize] == State::Passed {
-                self.work.push(later);
+            let word = &mut self.words[later as usize];
+            *word -= 1;
+            if *word == PASSED {
+                self.queue(later);
             }
         }
         if !self.work.is_empty() {
             self.drain(plan);
         }
         true
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn queue(&mut self, slot: u32) {
+        self.work.push(slot);
     }
 
     /// The frame is over: what was not asked for never will be.
@@ -198,8 +204,9 @@ impl Replay {
     }
 
     fn pass(&mut self, plan: &FramePlan, k: u32) {
-        self.state[k as usize] = State::Passed;
-        if self.pending[k as usize] == 0 {
+        let word = &mut self.words[k as usize];
+        *word |= PASSED;
+        if *word == PASSED {
             self.work.push(k);
             self.drain(plan);
         }
@@ -209,15 +216,22 @@ impl Replay {
     /// between them; over a frame, no more than the plan has.
     fn drain(&mut self, plan: &FramePlan) {
         while let Some(k) = self.work.pop() {
-            self.state[k as usize] = State::Released;
+            self.words[k as usize] |= RELEASED;
             for &later in successors(plan, k) {
-                self.pending[later as usize] -= 1;
-                if self.pending[later as usize] == 0 && self.state[later as usize] == State::Passed {
+                let word = &mut self.words[later as usize];
+                *word -= 1;
+                if *word == PASSED {
                     self.work.push(later);
                 }
             }
         }
     }
+}
+
+/// Whether a request is the one a slot was recorded for.
+#[inline]
+fn fits(slot: &Slot, granules: u64, align: u64) -> bool {
+    u64::from(slot.asked) == granules && align <= 1 << slot.align_log2
 }
 
 #[inline]
@@ -317,8 +331,10 @@ mod tests {
                     release(&mut run, &plan, &mut owner, slot, &mut r);
                 }
                 if !size_only {
-                    assert!(run.pending.iter().all(|&p| p == 0), "every counter comes to 0");
-                    assert!(run.state.iter().all(|&s| s == State::Released));
+                    assert!(
+                        run.words.iter().all(|&w| w == RELEASED),
+                        "everything is released and every counter comes to 0"
+                    );
                 }
                 run.restart(&plan).unwrap();
             }

@@ -2,8 +2,9 @@
 
 use alloc::vec::Vec;
 
+use super::sections::Sections;
 use crate::planner::problem::Problem;
-use crate::units::{Align, Bytes, Step};
+use crate::units::{Align, Bytes};
 
 /// A half-open range of sections.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -28,18 +29,20 @@ pub(crate) struct Instance {
     pub align: Vec<u64>,
     /// Fixed offsets in units, `u64::MAX` where free; empty where nothing is fixed.
     pub fixed: Vec<u64>,
-    /// Steps alive.
+    /// Moments of birth or death within each lifetime: its length, whatever the scale of time.
     pub life: Vec<u64>,
     /// First and one past the last section of each buffer.
     pub hull: Vec<Range>,
     /// For buffers of several spans, `pieces[starts[i]..starts[i + 1]]`; both empty where all have one.
     pub starts: Vec<u32>,
     pub pieces: Vec<Range>,
-    /// A step at which every buffer of a section is alive, for each section.
-    pub steps: Vec<Step>,
+    sections: usize,
     /// Bytes in a unit.
     pub unit: Bytes,
 }
+
+/// Buffers up to which the direction of time is made not to matter.
+const CANONICAL: usize = 8192;
 
 fn gcd(mut a: u64, mut b: u64) -> u64 {
     while b != 0 {
@@ -91,7 +94,7 @@ impl Instance {
             let spans = problem.spans(i);
             let hull = Range { lo: sections.from(spans[0].first), up: sections.to(spans[spans.len() - 1].last) };
             out.hull.push(hull);
-            out.life.push(spans.iter().map(|s| u64::from(s.last - s.first) + 1).sum());
+            out.life.push(spans.iter().map(|s| sections.moments(s.first, s.last)).sum());
             if several {
                 out.starts.push(out.pieces.len() as u32);
                 for s in spans {
@@ -111,8 +114,40 @@ impl Instance {
         if out.pieces.len() == out.source.len() {
             (out.starts, out.pieces) = (Vec::new(), Vec::new());
         }
-        out.steps = sections.steps;
+        out.sections = sections.count();
+        if n <= CANONICAL && out.runs_backwards() {
+            out.reverse();
+        }
         out
+    }
+
+    /// Whether time is taken from its end: a problem and its mirror image are then one and the same instance. The sums
+    /// alive and the numbers of births, read from both ends, decide.
+    fn runs_backwards(&self) -> bool {
+        let mut sums: Vec<(i128, i64)> = alloc::vec![(0, 0); self.sections + 1];
+        for i in 0..self.len() {
+            for r in self.ranges(i) {
+                for (at, sign) in [(r.lo, 1), (r.up, -1)] {
+                    let change = &mut sums[at as usize];
+                    *change = (change.0 + sign * i128::from(self.size[i]), change.1 + sign as i64);
+                }
+            }
+        }
+        for s in 1..self.sections {
+            sums[s] = (sums[s].0 + sums[s - 1].0, sums[s].1 + sums[s - 1].1);
+        }
+        let sums = &sums[..self.sections];
+        sums.iter().rev().lt(sums.iter())
+    }
+
+    fn reverse(&mut self) {
+        let end = self.sections as u32;
+        let turn = |r: &mut Range| *r = Range { lo: end - r.up, up: end - r.lo };
+        self.hull.iter_mut().for_each(turn);
+        self.pieces.iter_mut().for_each(turn);
+        for s in self.starts.windows(2) {
+            self.pieces[s[0] as usize..s[1] as usize].reverse();
+        }
     }
 
     fn reserve(&mut self, n: usize) {
@@ -128,7 +163,7 @@ impl Instance {
     }
 
     pub fn sections(&self) -> usize {
-        self.steps.len()
+        self.sections
     }
 
     /// The section ranges of buffer `i`, ascending.
@@ -224,90 +259,7 @@ impl Instance {
         if several {
             out.starts.push(out.pieces.len() as u32);
         }
-        out.steps = self.steps[from as usize..to as usize].to_vec();
+        out.sections = (to - from) as usize;
         out
-    }
-}
-
-/// Where the maximal cliques are: a section ends at each step after which a buffer dies that met a new one before.
-struct Sections {
-    /// The step of each section.
-    steps: Vec<Step>,
-    /// Sections up to and including each step, where steps are dense.
-    upto: Vec<u32>,
-}
-
-impl Sections {
-    fn of(problem: &Problem) -> Sections {
-        let n = problem.len();
-        let (mut spans, mut last) = (0usize, 0u32);
-        let live = |i: &usize| problem.buffers()[*i].spec.size > 0;
-        for i in (0..n).filter(live) {
-            let s = problem.spans(i);
-            spans += s.len();
-            last = last.max(s[s.len() - 1].last);
-        }
-        let mut out = Sections { steps: Vec::new(), upto: Vec::new() };
-        if spans == 0 {
-            return out;
-        }
-        if (last as usize) < 8 * spans + 1024 {
-            let mut marks = alloc::vec![0u8; last as usize + 1];
-            for i in (0..n).filter(live) {
-                for s in problem.spans(i) {
-                    marks[s.first as usize] |= 1;
-                    marks[s.last as usize] |= 2;
-                }
-            }
-            out.upto.reserve_exact(marks.len());
-            let mut fresh = false;
-            for (step, mark) in marks.iter().enumerate() {
-                fresh |= mark & 1 != 0;
-                if fresh && mark & 2 != 0 {
-                    out.steps.push(step as Step);
-                    fresh = false;
-                }
-                out.upto.push(out.steps.len() as u32);
-            }
-            return out;
-        }
-        let mut events: Vec<u64> = Vec::with_capacity(2 * spans);
-        for i in (0..n).filter(live) {
-            for s in problem.spans(i) {
-                events.push(u64::from(s.first) << 1);
-                events.push(u64::from(s.last) << 1 | 1);
-            }
-        }
-        events.sort_unstable();
-        let mut fresh = false;
-        for e in events {
-            if e & 1 == 0 {
-                fresh = true;
-            } else if fresh {
-                out.steps.push((e >> 1) as Step);
-                fresh = false;
-            }
-        }
-        out
-    }
-
-    /// Sections before `first`.
-    fn from(&self, first: Step) -> u32 {
-        if self.upto.is_empty() {
-            return self.steps.partition_point(|&t| t < first) as u32;
-        }
-        if first == 0 {
-            0
-        } else {
-            self.upto[first as usize - 1]
-        }
-    }
-
-    /// Sections up to and including `last`.
-    fn to(&self, last: Step) -> u32 {
-        if self.upto.is_empty() {
-            return self.steps.partition_point(|&t| t <= last) as u32;
-        }
-        self.upto[last as usize]
     }
 }

@@ -7,6 +7,7 @@ mod instance;
 mod options;
 mod order;
 mod search;
+mod sections;
 mod stream;
 mod valley;
 mod window;

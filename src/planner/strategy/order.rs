@@ -41,7 +41,7 @@ impl Order {
 
     /// The order's key for buffer `i`, smallest first. Buffers that are alike get alike keys.
     pub fn key(&self, instance: &Instance, i: usize, peak: u64) -> [u64; 3] {
-        let mut hash = instance.raw[i] ^ u64::from(instance.hull[i].lo) << 40 ^ u64::from(instance.hull[i].up) << 20;
+        let mut hash = instance.size[i] ^ u64::from(instance.hull[i].lo) << 40 ^ u64::from(instance.hull[i].up) << 20;
         self.keys.map(|k| {
             let mut v = value(instance, k, i, peak);
             if self.noise != 0 {

@@ -1,12 +1,14 @@
 //! Memory of the caller's for single tensors: bound buffers, constants, and the separate arena for inputs and outputs.
 
 use core::ptr::NonNull;
+use std::sync::Arc;
 
 use super::overlay::TensorId;
 use super::Session;
 use crate::error::Error;
 use crate::graph::lower::alignments;
 use crate::graph::tables::{Allocation, Tables};
+use crate::runtime::mapping::Mapping;
 use crate::units::{Align, Bytes};
 
 /// Which alignment a bound buffer must meet.
@@ -150,6 +152,20 @@ impl Session {
         self.set_binding(binding);
         if !self.stale {
             self.update_addresses();
+        }
+        Ok(())
+    }
+
+    /// The same for data in a mapped file, from `offset` on; the session keeps the mapping alive.
+    ///
+    /// `Capacity` where the tensor's bytes reach past the end of the file.
+    pub fn bind_mapped(&mut self, id: TensorId, file: &Arc<Mapping>, offset: u64) -> Result<(), Error> {
+        self.check(id)?;
+        let bytes = self.bytes_of(id).unwrap_or(0);
+        let data = file.at(offset, bytes).map_err(|e| id.name(e))?;
+        self.bind_constant(id, data, bytes as usize)?;
+        if !self.mappings.iter().any(|m| Arc::ptr_eq(m, file)) {
+            self.mappings.push(file.clone());
         }
         Ok(())
     }

