@@ -3,6 +3,7 @@
 mod adjust;
 mod advise;
 mod ask;
+mod besides;
 mod check;
 mod check_out;
 mod csv_out;
