@@ -648,8 +648,8 @@ typedef struct arenite_planner_options_t {
      */
     uint64_t effort;
     /**
-     * Bytes the arena may have: the search ends at the first plan that fits, and at the first proof that none does. 0 asks
-     * for the smallest arena.
+     * Bytes the arena may have: the search ends at the first plan that fits, and at the first proof that none does. 0 is
+     * no limit and asks for the smallest arena (`arenite plan --capacity 0` on the command line is a limit of no bytes).
      */
     uint64_t capacity;
     /** Called while searching; null for none. */
@@ -805,6 +805,23 @@ typedef struct arenite_region_usage_t {
  * zero and stays valid until the next call, or null for no name. Must not unwind.
  */
 typedef const char *(*arenite_name_fn)(void *user, uint32_t subgraph, uint32_t tensor);
+
+/** Tells the operator of a node, as `arenite_name_fn` tells a name. */
+typedef const char *(*arenite_op_fn)(void *user, uint32_t subgraph, uint32_t node);
+
+/** What a report calls things. Set `struct_size` and `flags` before passing it. */
+typedef struct arenite_report_names_t {
+    /** `sizeof(arenite_report_names_t)`. */
+    uint32_t struct_size;
+    /** 0. */
+    uint32_t flags;
+    /** Names of tensors; null where they go by their numbers. */
+    arenite_name_fn tensor;
+    /** Operators of nodes; null where steps go by their numbers. Not called for the plan of a bare problem. */
+    arenite_op_fn op;
+    /** Handed to both. Not kept. */
+    void *user;
+} arenite_report_names_t;
 
 /**
  * Takes a piece of a report: `length` bytes at `data`, valid during the call and not ended by a zero. Returns 0 to go on,
@@ -1845,15 +1862,15 @@ arenite_status_t arenite_planner_regions(struct arenite_planner_t *planner,
 /**
  * Makes the report of a plan.
  *
- * `name` may be null: tensors then go by their numbers. It is called once for every block during this call, with `user`;
- * neither is kept.
- * Returns: `ARENITE_OK`; `ARENITE_ERR_NULL`; `ARENITE_ERR_BUSY`; `ARENITE_ERR_NO_MEMORY`.
+ * `names` may be null: tensors and steps then go by their numbers. Its functions are called during this call only, for
+ * every tensor and every step.
+ * Returns: `ARENITE_OK`; `ARENITE_ERR_NULL`; `ARENITE_ERR_ARGUMENT` for a `struct_size` that cannot be;
+ * `ARENITE_ERR_BUSY`; `ARENITE_ERR_NO_MEMORY`.
  * Ownership: `*out` is the caller's until `arenite_report_destroy`. The plan may be destroyed before the report.
  */
 ARENITE_NODISCARD
 arenite_status_t arenite_report_create(const struct arenite_plan_t *plan,
-                                       arenite_name_fn name,
-                                       void *user,
+                                       const struct arenite_report_names_t *names,
                                        struct arenite_report_t **out,
                                        struct arenite_failure_t *failure);
 

@@ -36,12 +36,12 @@ fn subgraph_of<'a>(model: &Model, text: &'a str) -> (Option<usize>, &'a str) {
     }
 }
 
-/// Adds a temporary to each node that was given scratch. Returns the sum.
-pub fn scratch(model: &mut Model, args: &Args) -> Done<Option<Bytes>> {
-    add_scratch(model, &args.scratch, args.subgraph)
+/// Adds a temporary to each node that was given scratch.
+pub fn scratch(model: &mut Model, args: &Args) -> Done<()> {
+    add_scratch(model, &args.scratch, args.subgraph).map(|_| ())
 }
 
-/// The same for a list of `NODE=BYTES`.
+/// The same for a list of `NODE=BYTES`. Returns the sum.
 pub fn add_scratch(model: &mut Model, list: &[String], subgraph: Option<u32>) -> Done<Option<Bytes>> {
     let mut sum = None;
     for given in list {
