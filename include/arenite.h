@@ -985,6 +985,42 @@ typedef struct arenite_incremental_options_t {
     struct arenite_source_t persistent;
 } arenite_incremental_options_t;
 
+/** The numbers of an incremental planner at one moment. Set `struct_size` and `flags` before passing it. */
+typedef struct arenite_incremental_stats_t {
+    /** `sizeof(arenite_incremental_stats_t)`. */
+    uint32_t struct_size;
+    /** 0. */
+    uint32_t flags;
+    /** Sum of all tensors placed in the main arena: what one allocation per tensor would take. */
+    uint64_t sum_bytes;
+    /** Bytes the main arena needs, unrounded. */
+    uint64_t planned_bytes;
+    /** Bytes the main arena holds. */
+    uint64_t committed_bytes;
+    /** Bytes the persistent arena holds. */
+    uint64_t persistent_bytes;
+    /** The most bytes the main arena ever held, old and new counted where both had to be held. */
+    uint64_t high_water;
+    /** How often a memory source was asked or given something back. */
+    uint64_t heap_calls;
+    /** The same since the last execution. */
+    uint64_t heap_calls_since_execute;
+} arenite_incremental_stats_t;
+
+/** A row of a report about one node. */
+typedef struct arenite_node_row_t {
+    /** The subgraph. */
+    uint32_t subgraph;
+    /** The node in it. */
+    uint32_t node;
+    /** Live bytes: the step. Alignment costs: the alignment the node asks for. */
+    uint64_t key;
+    /** Live bytes: bytes of the reusable arena alive. Alignment costs: bytes of the arena. */
+    uint64_t bytes;
+    /** Live bytes: 0. Alignment costs: bytes of the arena if this node asked for nothing. */
+    uint64_t without;
+} arenite_node_row_t;
+
 /** How many instances, and where their memory comes from. */
 typedef struct arenite_instances_options_t {
     /** `sizeof(arenite_instances_options_t)`. */
@@ -1242,20 +1278,6 @@ typedef struct arenite_tensor_row_t {
     /** Upper bounds: 0. Misaligned constants: the bytes of an aligned copy. */
     uint64_t cost;
 } arenite_tensor_row_t;
-
-/** A row of a report about one node. */
-typedef struct arenite_node_row_t {
-    /** The subgraph. */
-    uint32_t subgraph;
-    /** The node in it. */
-    uint32_t node;
-    /** Live bytes: the step. Alignment costs: the alignment the node asks for. */
-    uint64_t key;
-    /** Live bytes: bytes of the reusable arena alive. Alignment costs: bytes of the arena. */
-    uint64_t bytes;
-    /** Live bytes: 0. Alignment costs: bytes of the arena if this node asked for nothing. */
-    uint64_t without;
-} arenite_node_row_t;
 
 /** Scale and zero point of a tensor quantised as a whole. */
 typedef struct AreniteQuantizationParams {
@@ -2318,6 +2340,9 @@ ARENITE_NODISCARD arenite_status_t arenite_incremental_release(struct arenite_in
  */
 ARENITE_NODISCARD arenite_status_t arenite_incremental_acquire(struct arenite_incremental_t *incremental);
 
+/** Gives back what the main arena holds beyond what is placed; contents survive. */
+ARENITE_NODISCARD arenite_status_t arenite_incremental_shrink_to_fit(struct arenite_incremental_t *incremental);
+
 /** Writes 1 where the main arena is committed, which it also is at 0 bytes, else 0. TFLite's HasNonPersistentMemory. */
 ARENITE_NODISCARD
 arenite_status_t arenite_incremental_has_memory(const struct arenite_incremental_t *incremental,
@@ -2345,6 +2370,29 @@ ARENITE_NODISCARD
 arenite_status_t arenite_incremental_allocation_info(const struct arenite_incremental_t *incremental,
                                                      size_t *out_main_bytes,
                                                      size_t *out_persistent_bytes);
+
+/** Copies the record of the last failing call. */
+ARENITE_NODISCARD
+arenite_status_t arenite_incremental_last_failure(const struct arenite_incremental_t *incremental,
+                                                  struct arenite_failure_t *out);
+
+/** Destroys an incremental planner and gives its memory back; null is allowed. All its addresses end. */
+arenite_status_t arenite_incremental_destroy(struct arenite_incremental_t *incremental);
+
+/** Writes the numbers of an incremental planner. */
+ARENITE_NODISCARD
+arenite_status_t arenite_incremental_stats(const struct arenite_incremental_t *incremental,
+                                           struct arenite_incremental_stats_t *out);
+
+/**
+ * Writes a row per node executed so far with the bytes of the main arena alive meanwhile: as many as `capacity` allows, and how
+ * many there are.
+ */
+ARENITE_NODISCARD
+arenite_status_t arenite_incremental_node_bytes(const struct arenite_incremental_t *incremental,
+                                                struct arenite_node_row_t *rows,
+                                                uint64_t capacity,
+                                                uint64_t *out_count);
 
 /**
  * With `ARENITE_INCREMENTAL_GUARD`: call before each node runs, in order.
@@ -2378,14 +2426,6 @@ arenite_status_t arenite_incremental_dump(const struct arenite_incremental_t *in
                                           char *text,
                                           uint64_t capacity,
                                           uint64_t *out_length);
-
-/** Copies the record of the last failing call. */
-ARENITE_NODISCARD
-arenite_status_t arenite_incremental_last_failure(const struct arenite_incremental_t *incremental,
-                                                  struct arenite_failure_t *out);
-
-/** Destroys an incremental planner and gives its memory back; null is allowed. All its addresses end. */
-arenite_status_t arenite_incremental_destroy(struct arenite_incremental_t *incremental);
 
 /* ---- instances --------------------------------------------------------------------------------- */
 

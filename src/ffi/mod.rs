@@ -28,6 +28,8 @@ pub mod incremental;
 #[cfg(feature = "std")]
 pub mod incremental_options;
 #[cfg(feature = "std")]
+pub mod incremental_report;
+#[cfg(feature = "std")]
 pub mod instances;
 #[cfg(feature = "std")]
 pub mod lease;
@@ -78,6 +80,8 @@ pub use graph::*;
 pub use incremental::*;
 #[cfg(feature = "std")]
 pub use incremental_options::*;
+#[cfg(feature = "std")]
+pub use incremental_report::*;
 #[cfg(feature = "std")]
 pub use instances::*;
 #[cfg(feature = "std")]

@@ -60,6 +60,10 @@ pub const ARENITE_POOL_LEAKS: u32 = 8;
 /// Under AddressSanitizer, it reports a use after free and an overrun inside the pool.
 pub const ARENITE_POOL_SANITIZER: u32 = 16;
 
+/// Frames are found by themselves, for hosts that cannot say where one begins and ends: a sequence of requests that repeats
+/// on a thread is served from a plan, and free pages are given back as the pool grows past what was ever live.
+pub const ARENITE_POOL_AUTO_FRAMES: u32 = 32;
+
 /// Anything may become of the block.
 pub const ARENITE_LIFETIME_UNKNOWN: u32 = 0;
 /// The block lives long.
@@ -100,8 +104,12 @@ pub struct arenite_pool_options_t {
     pub quarantine_bytes: usize,
 }
 
-const FLAGS: u32 =
-    ARENITE_POOL_HUGE_PAGES | ARENITE_POOL_GUARDS | ARENITE_POOL_POISON | ARENITE_POOL_LEAKS | ARENITE_POOL_SANITIZER;
+const FLAGS: u32 = ARENITE_POOL_HUGE_PAGES
+    | ARENITE_POOL_GUARDS
+    | ARENITE_POOL_POISON
+    | ARENITE_POOL_LEAKS
+    | ARENITE_POOL_SANITIZER
+    | ARENITE_POOL_AUTO_FRAMES;
 
 // SAFETY: `repr(C)`, begins with the two numbers, and every field is an integer, a raw pointer or an optional function
 // pointer.
@@ -274,6 +282,7 @@ unsafe fn config(o: &arenite_pool_options_t) -> Result<PoolConfig, Error> {
             leaks: bit(ARENITE_POOL_LEAKS),
             sanitizer: bit(ARENITE_POOL_SANITIZER),
         },
+        auto_frames: bit(ARENITE_POOL_AUTO_FRAMES),
     })
 }
 

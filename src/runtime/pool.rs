@@ -4,6 +4,7 @@ use core::ptr::NonNull;
 use core::sync::atomic::{AtomicU32, Ordering};
 
 use super::frame_table::FrameTable;
+use super::pool_auto::Streams;
 use super::pool_config::{PoolConfig, PoolStats, Refusal, Tail};
 use super::pool_debug::Debug;
 use super::pool_fallback::Outside;
@@ -76,7 +77,9 @@ pub(crate) struct Shared {
     pub(crate) debug: Option<Debug>,
     pub(crate) frames: Lock<FrameTable>,
     pub(crate) trace: Trace,
-    /// Reasons for a call to look beyond the heap: debug checks (1), a trace (1) and frames being recorded (1 each).
+    /// What finds frames by itself, if the pool does.
+    pub(crate) streams: Option<Streams>,
+    /// Reasons for a call to look beyond the heap: debug checks (1), streams (1), a trace (1), frames being recorded (1 each).
     pub(crate) watchers: AtomicU32,
     /// Bytes added to every block: the exclusive tail and the guard.
     overhead: u64,
@@ -117,16 +120,19 @@ impl Pool {
             return Err(Error::argument("the tail of a block is at most 1 MiB").needed(tail));
         }
         let debug = config.debug.any().then(|| Debug::new(config.debug));
+        // With guards or a quarantine every block has to be one of its own, and no frame is served from a plan.
+        let streams = (config.auto_frames && debug.is_none()).then(Streams::new).transpose()?;
         let overhead = tail + debug.as_ref().map_or(0, Debug::overhead);
         let first = config.first_region;
         let shared = Shared {
             inner: Lock::new(inner),
             outside: Lock::new(Outside::default()),
             config,
-            watchers: AtomicU32::new(u32::from(debug.is_some())),
+            watchers: AtomicU32::new(u32::from(debug.is_some()) + u32::from(streams.is_some())),
             debug,
             frames: Lock::new(FrameTable::default()),
             trace: Trace::default(),
+            streams,
             overhead,
             region_tail,
         };
@@ -135,7 +141,8 @@ impl Pool {
         let s = &pool.shared;
         let locks = [s.inner.raw(), s.outside.raw(), s.frames.raw(), s.trace.raw()];
         let debug_lock = pool.shared.debug.as_ref().map(Debug::raw);
-        if !locks.into_iter().chain(debug_lock).all(register) {
+        let stream_locks = s.streams.iter().flat_map(Streams::locks);
+        if !locks.into_iter().chain(debug_lock).chain(stream_locks).all(register) {
             return Err(no_memory_for_locks());
         }
         if first > 0 {
@@ -181,7 +188,10 @@ impl Pool {
     /// Allocates `bytes` bytes at a multiple of `align`, any power of two.
     #[inline]
     pub fn alloc(&self, bytes: usize, align: usize) -> Result<NonNull<u8>, Refusal> {
-        self.alloc_parts(bytes as u64, align as u64, 0, Side::Auto)
+        match self.shared.watchers.load(Ordering::Relaxed) {
+            0 => self.alloc_parts(bytes as u64, align as u64, 0, Side::Auto),
+            _ => self.alloc_watched(&Request::new(bytes as u64, align as u64)),
+        }
     }
 
     /// Allocates and fills with zeros.
@@ -198,11 +208,19 @@ impl Pool {
     /// were refused) or `Alignment`. The pool is then as it was.
     #[inline]
     pub fn alloc_with(&self, request: &Request) -> Result<NonNull<u8>, Refusal> {
-        let &Request { bytes, align, extra, side } = request;
-        let block = self.alloc_parts(bytes, align, extra, side)?;
-        if self.shared.watchers.load(Ordering::Relaxed) != 0 && self.shared.trace.is_on() {
-            self.shared.trace.allocated(block, bytes, align);
+        match self.shared.watchers.load(Ordering::Relaxed) {
+            0 => self.alloc_untraced(request),
+            _ => self.alloc_watched(request),
         }
+    }
+
+    #[cold]
+    fn alloc_watched(&self, request: &Request) -> Result<NonNull<u8>, Refusal> {
+        if let Some(streams) = self.shared.streams.as_ref().filter(|_| !self.shared.trace.is_on()) {
+            return self.alloc_streamed(streams, request);
+        }
+        let block = self.alloc_untraced(request)?;
+        self.shared.trace.allocated(block, request.bytes, request.align);
         Ok(block)
     }
 
@@ -292,6 +310,8 @@ impl Pool {
                     }
                 }
             }
+        } else if self.free_auto(block) {
+            return Ok(());
         }
         self.free_slow(block, None)
     }
@@ -417,6 +437,7 @@ impl Pool {
     /// Whether nothing is live: lets go of everything the pool itself holds, plans included, and then `Busy` with the number
     /// of live blocks in `needed`; an unfinished frame counts as one.
     pub fn idle(&self) -> Result<(), Error> {
+        self.leave_streams();
         self.frame_clear();
         if let Some(debug) = &self.shared.debug {
             debug.flush(self);
@@ -466,6 +487,7 @@ impl Drop for Pool {
         unregister(self.shared.outside.raw());
         unregister(self.shared.frames.raw());
         unregister(self.shared.trace.raw());
+        self.shared.streams.iter().flat_map(Streams::locks).for_each(unregister);
         if let Some(debug) = &self.shared.debug {
             unregister(debug.raw());
         }

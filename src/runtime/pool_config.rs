@@ -69,6 +69,10 @@ pub struct PoolConfig {
     pub max_blocks: Option<usize>,
     /// Checks for the host's errors; all off by default.
     pub debug: DebugOptions,
+    /// Frames are found by themselves, for hosts that cannot say where one begins and ends: each thread's requests are
+    /// watched, and a sequence that repeats is served from a plan as with [`Pool::frame_begin`]. Free pages are given
+    /// back as the pool's resident bytes pass what was ever live. Costs some hundred nanoseconds a call, and is off by default.
+    pub auto_frames: bool,
 }
 
 impl Default for PoolConfig {
@@ -82,6 +86,7 @@ impl Default for PoolConfig {
             tail: Tail::None,
             max_blocks: None,
             debug: DebugOptions::default(),
+            auto_frames: false,
         }
     }
 }

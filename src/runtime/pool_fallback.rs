@@ -336,6 +336,9 @@ impl Pool {
         if self.shared.trace.is_on() {
             self.shared.trace.freed(block);
         }
+        if self.shared.streams.as_ref().is_some_and(|streams| self.free_streamed(streams, block)) {
+            return Ok(());
+        }
         let foreign = self.shared.outside.lock().remove(block);
         if let Some(foreign) = foreign {
             // SAFETY: the block was in the table until now, so this call alone gives it back; the caller is done with it.

@@ -34,6 +34,14 @@ impl Pool {
         given
     }
 
+    /// Gives back the whole pages of the largest free blocks, and nothing else.
+    pub(crate) fn trim_pages(&self) -> u64 {
+        let slots = self.lock().regions.len();
+        let given = (0..slots).map(|slot| self.trim_region(slot, &mut 0, 0)).sum();
+        self.lock().trimmed_bytes += given;
+        given
+    }
+
     fn trim_region(&self, slot: usize, kept: &mut u64, keep: u64) -> u64 {
         let mut held: [Option<(Handle, usize, u64)>; BATCH] = [None; BATCH];
         {

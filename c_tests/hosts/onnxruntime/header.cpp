@@ -251,8 +251,8 @@ int main() {
     RUN(shapes_take_turns_in_the_same_memory);
     RUN(an_output_outlives_its_frame);
     RUN(a_run_that_is_different_is_served_all_the_same);
-    RUN(runs_at_once_do_not_meet);
-    RUN(another_thread_frees_what_a_frame_allocated);
+    RUN_THREADS(runs_at_once_do_not_meet);
+    RUN_THREADS(another_thread_frees_what_a_frame_allocated);
     RUN(frames_nest_and_memories_do_not_mix);
     RUN(a_pool_that_is_full_passes_on_to_the_system);
     return DONE();

@@ -188,6 +188,20 @@ impl Replay {
         }
     }
 
+    /// Joins the frame at `position`: what comes before it counts as refused, but not as missing.
+    pub fn skip(&mut self, plan: &FramePlan, position: usize) {
+        while (self.next as usize) < position.min(plan.len()) {
+            let k = self.next;
+            self.next += 1;
+            self.pass(plan, k);
+        }
+    }
+
+    /// The position of the next request in the frame; the frame's length at its end.
+    pub fn position(&self) -> usize {
+        self.next as usize
+    }
+
     /// Live blocks.
     pub fn live(&self) -> u32 {
         self.live
