@@ -34,9 +34,14 @@ struct Outcome {
     size_t heap = 0, arena = 0, total = 0, tensors = 0;
 };
 
+/* 0 where the C library is too old to say. */
 static size_t heap() {
+#if defined(__GLIBC__) && (__GLIBC__ > 2 || __GLIBC_MINOR__ >= 33)
     const struct mallinfo2 m = mallinfo2();
     return m.uordblks + m.hblkhd;
+#else
+    return 0;
+#endif
 }
 
 static void fill(TfLiteTensor *t, unsigned *state) {
@@ -87,7 +92,11 @@ static bool resize(TfLiteInterpreter *i, int batch, const std::vector<std::vecto
 /* What nobody writes has the value `noise`. */
 static Outcome outcome(const char *path, bool ours, int noise) {
     Outcome o;
+#ifdef M_PERTURB
     mallopt(M_PERTURB, noise);
+#else
+    (void)noise;
+#endif
     TfLiteModel *model = TfLiteModelCreateFromFile(path);
     TfLiteInterpreter *i = model != nullptr ? TfLiteInterpreterCreate(model, nullptr) : nullptr;
     if (i == nullptr) {
