@@ -7,6 +7,7 @@ use std::time::Instant;
 use arenite::error::{Error, Subject};
 use arenite::graph::liveness::{Options, Pin};
 use arenite::graph::lower::{lower, persistent, Lowered};
+use arenite::graph::values::prove;
 use arenite::model::{Flags, Model, ProblemFile, Solution};
 use arenite::planner::{Options as PlanOptions, Plan};
 use arenite::units::{round_up, Align, Bytes};
@@ -119,6 +120,7 @@ impl Planned {
             let old = previous.as_ref().map(|p| old_offsets(p, &lowered, entry, entries.len() > 1));
             let placed = place(args, &title, &lowered.problem, old.as_deref(), &mut watch);
             let placed = placed.map_err(|e| about(e, &model))?;
+            prove(&model.subgraphs, entry, pins, &lowered, &placed.plan).map_err(|e| about(e, &model))?;
             done.push((lowered, placed.plan.clone()));
             all.push(placed);
         }
@@ -229,6 +231,7 @@ impl Ready {
         for set in &args.set {
             set_shape(&mut model, set)?;
         }
+        model.allow_in_place(&args.inplace).map_err(|e| Failure::about("--inplace", e))?;
         let scratch = scratch(&mut model, args)?;
         let entries = entries(&mut model, args.subgraph)?;
         let options = Options {
