@@ -214,7 +214,7 @@ pub unsafe extern "C" fn arenite_graph_set_order(
         if order.len() != graph.node_count() || !order.iter().all(fresh) {
             return Err(refuse("the order does not hold every node of the subgraph once"));
         }
-        let moved = Graph::copy_of(&Permuted { graph: &*graph, order })?;
+        let moved = Graph::copy_of(&Permuted { graph, order })?;
         let k = subgraph as usize;
         let was = g.order_of(k);
         let now = order.iter().map(|&v| was[v as usize]).collect();

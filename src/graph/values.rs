@@ -226,8 +226,8 @@ pub fn follow<T: Tables + ?Sized>(
     for i in 0..graph.node_count() {
         run.node(i)?;
     }
-    for t in 0..n {
-        if own[t].kept || pinned.contains(&(t as u32)) {
+    for (t, life) in own.iter().enumerate().take(n) {
+        if life.kept || pinned.contains(&(t as u32)) {
             run.need(graph.node_count(), t)?;
         }
     }
