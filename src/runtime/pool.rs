@@ -73,6 +73,8 @@ impl Inner {
 pub(crate) struct Shared {
     pub(crate) inner: Lock<Inner>,
     pub(crate) outside: Lock<Outside>,
+    /// Held through a whole trim, so that a fork waits for its end: in the child nobody would give the held blocks back.
+    pub(crate) trims: Lock<()>,
     pub(crate) config: PoolConfig,
     pub(crate) debug: Option<Debug>,
     pub(crate) frames: Lock<FrameTable>,
@@ -127,6 +129,7 @@ impl Pool {
         let shared = Shared {
             inner: Lock::new(inner),
             outside: Lock::new(Outside::default()),
+            trims: Lock::new(()),
             config,
             watchers: AtomicU32::new(u32::from(debug.is_some()) + u32::from(streams.is_some())),
             debug,
@@ -139,7 +142,8 @@ impl Pool {
         let no_pool = Error::no_memory("the pool's record could not be allocated");
         let pool = Pool { shared: super::region::try_box(shared).ok_or(no_pool)? };
         let s = &pool.shared;
-        let locks = [s.inner.raw(), s.outside.raw(), s.frames.raw(), s.trace.raw()];
+        // The first one is the one under which others are taken.
+        let locks = [s.trims.raw(), s.inner.raw(), s.outside.raw(), s.frames.raw(), s.trace.raw()];
         let debug_lock = pool.shared.debug.as_ref().map(Debug::raw);
         let stream_locks = s.streams.iter().flat_map(Streams::locks);
         if !locks.into_iter().chain(debug_lock).chain(stream_locks).all(register) {
@@ -441,6 +445,7 @@ impl Drop for Pool {
     fn drop(&mut self) {
         // Writes what is still in the buffer; there is nobody to tell that it failed.
         let _ = self.trace_stop();
+        unregister(self.shared.trims.raw());
         unregister(self.shared.inner.raw());
         unregister(self.shared.outside.raw());
         unregister(self.shared.frames.raw());

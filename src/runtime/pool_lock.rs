@@ -155,7 +155,8 @@ impl<T> Drop for Guard<'_, T> {
 
 /// Every lock that a fork has to take first: a child must never see one that a vanished thread holds.
 ///
-/// No code takes two of them at once, so taking them all in any order cannot deadlock.
+/// No code takes two of them at once but a trim, whose lock is registered before its pool's others. So taking them all in
+/// the order of registration cannot deadlock.
 static REGISTRY: Lock<Vec<Registered>> = Lock::new(Vec::new());
 
 struct Registered(*const RawLock);

@@ -17,6 +17,7 @@ impl Pool {
     /// request that does not fit meanwhile waits for the trim instead of being refused.
     pub fn trim(&self, keep: u64) -> u64 {
         self.release_idle_areas();
+        let _alone = self.shared.trims.lock();
         let mut given = 0;
         loop {
             let mut inner = self.lock();
@@ -36,6 +37,7 @@ impl Pool {
 
     /// Gives back the whole pages of the largest free blocks, and nothing else.
     pub(crate) fn trim_pages(&self) -> u64 {
+        let _alone = self.shared.trims.lock();
         let slots = self.lock().regions.len();
         let given = (0..slots).map(|slot| self.trim_region(slot, &mut 0, 0)).sum();
         self.lock().trimmed_bytes += given;
