@@ -302,6 +302,12 @@
 /** Under AddressSanitizer, it reports a use after free and an overrun inside the pool. */
 #define ARENITE_POOL_SANITIZER 16
 
+/**
+ * Frames are found by themselves, for hosts that cannot say where one begins and ends: a sequence of requests that repeats
+ * on a thread is served from a plan, and free pages are given back as the pool grows past what was ever live.
+ */
+#define ARENITE_POOL_AUTO_FRAMES 32
+
 /** Anything may become of the block. */
 #define ARENITE_LIFETIME_UNKNOWN 0
 

@@ -67,8 +67,8 @@ fn inference(pool: &Pool, layers: u64, scale: usize, skip: u64) {
 #[test]
 fn a_repeated_sequence_is_served_from_a_plan() {
     let pool = pool();
-    inference(&pool, 40, 1000, 99);
     give(&pool, take(&pool, 100, 0));
+    inference(&pool, 40, 1000, 99);
     assert_eq!(pool.frame_stats().frames, 0);
     let before = pool.stats().heap.allocs;
     for _ in 0..5 {
