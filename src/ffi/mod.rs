@@ -47,6 +47,8 @@ pub mod pool_inspect;
 #[cfg(feature = "std")]
 pub mod pool_options;
 #[cfg(feature = "std")]
+pub mod pool_table;
+#[cfg(feature = "std")]
 pub mod regions;
 #[cfg(feature = "std")]
 pub mod replan;
@@ -93,6 +95,8 @@ pub use pool_blocks::*;
 pub use pool_inspect::*;
 #[cfg(feature = "std")]
 pub use pool_options::*;
+#[cfg(feature = "std")]
+pub use pool_table::*;
 #[cfg(feature = "std")]
 pub use regions::*;
 #[cfg(feature = "std")]

@@ -1,8 +1,9 @@
 //! Arenas leased from a pool: N instances of which K run at once hold K arenas, not N.
 
 use core::ptr::NonNull;
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
+use super::os::{Condvar, Mutex, MutexGuard, PoisonError};
 use super::pool::Pool;
 use crate::error::Error;
 use crate::heap::{Request, Side};
@@ -96,7 +97,7 @@ impl Leases {
         if !align.is_power_of_two() {
             return Err(Error::alignment("the alignment is not a power of two").needed(align as u64));
         }
-        Ok(Leases { pool, bytes, align, limit, state: Mutex::default(), back: Condvar::new() })
+        Ok(Leases { pool, bytes, align, limit, state: Mutex::new(State::default()), back: Condvar::new() })
     }
 
     /// Leases an area, waiting for one to come back where all are in use. Fails only where the pool has no memory and no

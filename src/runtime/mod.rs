@@ -27,6 +27,7 @@ pub mod source;
 pub mod stats;
 mod sticky;
 pub mod store;
+mod valgrind;
 
 pub use frame::{Frame, FrameStats};
 pub use lease::{Lease, LeaseStats, Leases};
