@@ -390,7 +390,7 @@
 /** Regions from the system are aligned to 2 MiB and advised to use huge pages. */
 #define ARENITE_POOL_HUGE_PAGES 1
 
-/** Writes past a block's end are found when it is freed and by `arenite_pool_check`. */
+/** Writes before a block's start and past its end are found when it is freed and by `arenite_pool_check`. */
 #define ARENITE_POOL_GUARDS 2
 
 /** Freed blocks are filled, and writes to them found when they leave the quarantine. */
@@ -399,7 +399,7 @@
 /** Live blocks are listed by `arenite_pool_leaks`. */
 #define ARENITE_POOL_LEAKS 8
 
-/** Under AddressSanitizer, it reports a use after free and an overrun inside the pool. */
+/** Under AddressSanitizer or Valgrind, it reports a use after free and an overrun inside the pool. */
 #define ARENITE_POOL_SANITIZER 16
 
 /**
@@ -1239,6 +1239,36 @@ typedef void (*arenite_block_fn)(void *user, void *data, size_t bytes, size_t re
 
 /** One live block, as `arenite_pool_leaks` shows it. Must not unwind or longjmp. */
 typedef void (*arenite_leak_fn)(void *user, void *data, size_t bytes, uint64_t tag, uint64_t sequence);
+
+/**
+ * A pool as the C library's allocator. Each function takes `context` first and does what its namesake does, `errno`
+ * included; none of them ends the process. Threads: any.
+ */
+typedef struct arenite_allocator_t {
+    /** `sizeof(arenite_allocator_t)`. */
+    uint32_t struct_size;
+    /** 0. */
+    uint32_t flags;
+    /** The pool, which has to outlive every copy of the table. */
+    void *context;
+    /** Null and `ENOMEM` where the pool refuses. Aligned to 128. 0 bytes give a block of their own. */
+    void *(*malloc)(void *context, size_t bytes);
+    /** Null and `ENOMEM` also where the product does not fit. */
+    void *(*calloc)(void *context, size_t count, size_t bytes);
+    /**
+     * Keeps the alignment. Null, and the block as it was, where the pool refuses (`ENOMEM`) or no live block starts there
+     * (`EINVAL`). 0 bytes keep a block: free it by `free`.
+     */
+    void *(*realloc)(void *context, void *data, size_t bytes);
+    /** Null does nothing. A pointer that is no live block changes nothing and is counted in the pool's statistics. */
+    void (*free)(void *context, void *data);
+    /** 0; `EINVAL` for an alignment that is no power of two or less than a pointer's; `ENOMEM`. `*out` is written on success. */
+    int (*posix_memalign)(void *context, void **out, size_t alignment, size_t bytes);
+    /** Any power of two, any size. Null and `EINVAL` or `ENOMEM`. */
+    void *(*aligned_alloc)(void *context, size_t alignment, size_t bytes);
+    /** Bytes that can be used at `data`; 0 for null and where no live block starts there. */
+    size_t (*usable_size)(void *context, const void *data);
+} arenite_allocator_t;
 
 /**
  * Takes `bytes` bytes of a trace: whole lines, not terminated by 0, valid during the call. Called from whatever thread
@@ -2765,6 +2795,16 @@ ARENITE_NODISCARD
 arenite_status_t arenite_pool_set_tag(const struct arenite_pool_t *pool,
                                       const void *data,
                                       uint64_t tag);
+
+/**
+ * Fills in a table of functions over a pool. Set `struct_size` and `flags` of `out` first.
+ *
+ * Returns: `ARENITE_OK`; `ARENITE_ERR_NULL`, `ARENITE_ERR_ARGUMENT`. Ownership: none changes hands; the pool has to outlive
+ * the table.
+ */
+ARENITE_NODISCARD
+arenite_status_t arenite_pool_allocator(const struct arenite_pool_t *pool,
+                                        struct arenite_allocator_t *out);
 
 /**
  * Writes every request from now on to a new file (an existing one is overwritten), until `arenite_pool_trace_stop` or the
