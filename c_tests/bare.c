@@ -34,6 +34,24 @@ static void workspace_sizes(void) {
     CHECK_EQ(bytes, 77);
 }
 
+/* Behaviour 48: a workspace for one buffer is refused for two, with what is missing. */
+static void b48_a_workspace_for_one_buffer_holds_one(void) {
+    arenite_row_t rows[2];
+    arenite_failure_t f;
+    uint64_t offsets[2] = {7, 7}, arena = 7;
+    memset(rows, 0, sizeof rows);
+    rows[0].bytes = rows[1].bytes = 10;
+    memset(&f, 0, sizeof f);
+    f.struct_size = sizeof f;
+    CHECK_OK(arenite_bare_place(ARENITE_STRATEGY_TFLM_GREEDY, rows, 1, workspace, workspace_for(1), offsets, &arena, &f));
+    CHECK_EQ(arena, 10);
+    CHECK_STATUS(arenite_bare_place(ARENITE_STRATEGY_TFLM_GREEDY, rows, 2, workspace, workspace_for(1), offsets, &arena, &f),
+                 ARENITE_ERR_CAPACITY);
+    CHECK_EQ(f.needed, workspace_for(2));
+    CHECK_EQ(f.available, workspace_for(1));
+    CHECK(arena == 10 && offsets[1] == 7);
+}
+
 static void workspace_is_exact_at_any_address(void) {
     lite_t l;
     arenite_lite_desc_t d;
@@ -256,6 +274,7 @@ static void shared_rows(void) {
 
 int main(void) {
     RUN(workspace_sizes);
+    RUN(b48_a_workspace_for_one_buffer_holds_one);
     RUN(workspace_is_exact_at_any_address);
     RUN(equal_to_the_planner);
     RUN(rows_equal_to_the_planner);

@@ -206,9 +206,45 @@ static void runs_that_need_little_give_memory_back(void) {
         CHECK_OK(arenite_incremental_allocation_info(i, &held, &persistent));
         CHECK_EQ(held >= 1 << 20, run < 4);
     }
+    CHECK_OK(arenite_incremental_set_tensor(i, 4, 1 << 16, kAreniteArenaRw));
+    CHECK_OK(arenite_incremental_reset(i));
+    CHECK_OK(arenite_incremental_execute(i, 0, 2));
+    CHECK_OK(arenite_incremental_set_tensor(i, 4, 100, kAreniteArenaRw));
+    CHECK_OK(arenite_incremental_reset(i));
+    CHECK_OK(arenite_incremental_execute(i, 0, 2));
+    memset(at(i, 0), 5, 3);
+    CHECK_OK(arenite_incremental_shrink_to_fit(i));
+    CHECK_EQ(at(i, 0)[2], 5);
+    CHECK_OK(arenite_incremental_allocation_info(i, &held, &persistent));
+    CHECK(held < 1024);
     policy.shrink_percent = 101;
     CHECK_STATUS(arenite_incremental_set_memory_policy(i, &policy), ARENITE_ERR_ARGUMENT);
     CHECK_OK(arenite_incremental_set_memory_policy(i, NULL));
+    arenite_incremental_destroy(i);
+}
+
+static void the_numbers_of_a_run(void) {
+    arenite_incremental_t *i = create(0);
+    arenite_incremental_stats_t n;
+    arenite_node_row_t rows[2];
+    uint64_t count = 0;
+    memset(&n, 0, sizeof n);
+    n.struct_size = sizeof n;
+    CHECK_OK(arenite_incremental_execute(i, 0, 2));
+    CHECK_OK(arenite_incremental_stats(i, &n));
+    CHECK_EQ(n.sum_bytes, 3 + 6 + 9 + 12 + 15 + 18);
+    CHECK_EQ(n.planned_bytes, 57);
+    CHECK(n.committed_bytes >= 57 && n.high_water == n.committed_bytes && n.persistent_bytes == 0);
+    CHECK_EQ(n.heap_calls, 1);
+    CHECK_EQ(n.heap_calls_since_execute, 0);
+    CHECK_OK(arenite_incremental_node_bytes(i, rows, 2, &count));
+    CHECK_EQ(count, 3);
+    CHECK_EQ(rows[0].bytes, 3 + 6 + 9);
+    CHECK_EQ(rows[1].bytes, 3 + 6 + 9 + 15 + 18);
+    CHECK_OK(arenite_incremental_release(i));
+    CHECK_OK(arenite_incremental_stats(i, &n));
+    CHECK_EQ(n.committed_bytes, 0);
+    CHECK_EQ(n.heap_calls_since_execute, 1);
     arenite_incremental_destroy(i);
 }
 
@@ -281,6 +317,7 @@ int main(void) {
     RUN(preserve_all_and_errors);
     RUN(an_overrun_names_the_node);
     RUN(runs_that_need_little_give_memory_back);
+    RUN(the_numbers_of_a_run);
     RUN(mapped_pages_keep_their_contents);
     RUN(events_are_those_of_the_arenas);
     return DONE();

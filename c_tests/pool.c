@@ -320,11 +320,6 @@ static void overruns_and_leaks_are_named(void) {
 }
 
 /* ThreadSanitizer does not see the lock inside the library, so to it a block that changes hands is a race. */
-#ifdef __has_feature
-#if __has_feature(thread_sanitizer)
-#define __SANITIZE_THREAD__ 1
-#endif
-#endif
 #ifdef __SANITIZE_THREAD__
 #define TOUCH(p, value, bytes) ((void)(bytes))
 #else

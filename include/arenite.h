@@ -275,6 +275,60 @@
  */
 #define ARENITE_SOURCE_MAP 3
 
+/** The row is alive to the end of the run and beyond. */
+#define ARENITE_ROW_KEPT 1
+
+/** The row must be at `fixed_offset`. */
+#define ARENITE_ROW_FIXED 2
+
+/**
+ * With `ARENITE_ROW_FIXED`: it may overlap other rows with a fixed offset, and its offset may be misaligned, as whoever
+ * gave it meant it. Rows without a fixed offset keep clear of it all the same.
+ */
+#define ARENITE_ROW_SHARED 4
+
+/** Nothing is released and nothing shared, so that every tensor can be read after the run. */
+#define ARENITE_INCREMENTAL_PRESERVE_ALL 1
+
+/** Tensors share bytes in place exactly as in TFLite, also where that corrupts. Otherwise they share only where it is safe. */
+#define ARENITE_INCREMENTAL_TFLITE_SHARING 2
+
+/** No tensor shares bytes in place. */
+#define ARENITE_INCREMENTAL_NO_IN_PLACE 4
+
+/** Growing keeps the old block until the new one is there, also where contents need not survive. */
+#define ARENITE_INCREMENTAL_KEEP_ON_FAILURE 8
+
+/** A zone behind every tensor shows which node wrote past its end. */
+#define ARENITE_INCREMENTAL_GUARD 16
+
+/** A run refuses other threads than the one that acquired or adopted it, with `ARENITE_ERR_BUSY`. */
+#define ARENITE_INSTANCES_CHECK_THREADS 1
+
+/** Growing takes the new block before the old one is given back: both at once, but a failure moves nothing. */
+#define ARENITE_MEMORY_KEEP_ON_FAILURE 1
+
+/** The state that stands for anything: what an unknown operator may do. It stays in order with all other states. */
+#define ARENITE_STATE_WORLD UINT32_MAX
+
+/** Nodes that run subgraphs have no effect but their outputs. Without this flag each may do anything. */
+#define ARENITE_ORDER_PURE_CALLS 1
+
+/** Nothing is known of the block's lifetime. */
+#define ARENITE_POOL_HINT_UNKNOWN 0
+
+/** The block lives about as long as a frame, or longer: weights, outputs that are kept. */
+#define ARENITE_POOL_HINT_LONG 1
+
+/** It is freed within the frame: a tensor on its way to the next operators. */
+#define ARENITE_POOL_HINT_SHORT 2
+
+/** It is freed by the operator that asks for it: a workspace. */
+#define ARENITE_POOL_HINT_SCRATCH 3
+
+/** It will grow by `arenite_pool_realloc`: it is put where there is the most room, without any being set aside. */
+#define ARENITE_POOL_HINT_GROWING 4
+
 /** Grows by as much as it has, from the system; a pool over a buffer does not grow. The default. */
 #define ARENITE_GROWTH_DEFAULT 0
 
@@ -320,53 +374,11 @@
 /** Under AddressSanitizer, it reports a use after free and an overrun inside the pool. */
 #define ARENITE_POOL_SANITIZER 16
 
-/** Anything may become of the block. */
-#define ARENITE_LIFETIME_UNKNOWN 0
-
-/** The block lives long. */
-#define ARENITE_LIFETIME_LONG 1
-
-/** The block lives shortly. */
-#define ARENITE_LIFETIME_SHORT 2
-
-/** The row is alive to the end of the run and beyond. */
-#define ARENITE_ROW_KEPT 1
-
-/** The row must be at `fixed_offset`. */
-#define ARENITE_ROW_FIXED 2
-
 /**
- * With `ARENITE_ROW_FIXED`: it may overlap other rows with a fixed offset, and its offset may be misaligned, as whoever
- * gave it meant it. Rows without a fixed offset keep clear of it all the same.
+ * Frames are found by themselves, for hosts that cannot say where one begins and ends: a sequence of requests that repeats
+ * on a thread is served from a plan, and free pages are given back as the pool grows past what was ever live.
  */
-#define ARENITE_ROW_SHARED 4
-
-/** Nothing is released and nothing shared, so that every tensor can be read after the run. */
-#define ARENITE_INCREMENTAL_PRESERVE_ALL 1
-
-/** Tensors share bytes in place exactly as in TFLite, also where that corrupts. Otherwise they share only where it is safe. */
-#define ARENITE_INCREMENTAL_TFLITE_SHARING 2
-
-/** No tensor shares bytes in place. */
-#define ARENITE_INCREMENTAL_NO_IN_PLACE 4
-
-/** Growing keeps the old block until the new one is there, also where contents need not survive. */
-#define ARENITE_INCREMENTAL_KEEP_ON_FAILURE 8
-
-/** A zone behind every tensor shows which node wrote past its end. */
-#define ARENITE_INCREMENTAL_GUARD 16
-
-/** A run refuses other threads than the one that acquired or adopted it, with `ARENITE_ERR_BUSY`. */
-#define ARENITE_INSTANCES_CHECK_THREADS 1
-
-/** Growing takes the new block before the old one is given back: both at once, but a failure moves nothing. */
-#define ARENITE_MEMORY_KEEP_ON_FAILURE 1
-
-/** The state that stands for anything: what an unknown operator may do. It stays in order with all other states. */
-#define ARENITE_STATE_WORLD UINT32_MAX
-
-/** Nodes that run subgraphs have no effect but their outputs. Without this flag each may do anything. */
-#define ARENITE_ORDER_PURE_CALLS 1
+#define ARENITE_POOL_AUTO_FRAMES 32
 
 /** A zone behind every planned tensor shows which node wrote past its end. */
 #define ARENITE_SESSION_GUARD 1
@@ -884,61 +896,15 @@ typedef struct arenite_pool_options_t {
     size_t max_blocks;
     /** Bytes of freed blocks that are kept back before they are given out again. */
     size_t quarantine_bytes;
-} arenite_pool_options_t;
-
-/** What a pool holds and did. `live_bytes + free_bytes = total_bytes` at every moment. */
-typedef struct arenite_pool_stats_t {
-    /** `sizeof(arenite_pool_stats_t)`. */
-    uint32_t struct_size;
+    /**
+     * Locks the pool is divided among, at most 64; 0 for one. A thread allocates from its own shard, from another where that
+     * is full, then from new memory; any thread may free. The first region and a buffer are divided evenly, and a block has
+     * to fit into one part: that, and records for each shard, is what it costs.
+     */
+    uint32_t shards;
     /** 0. */
-    uint32_t flags;
-    /** Bytes of all regions. */
-    uint64_t total_bytes;
-    /** Bytes not handed out. */
-    uint64_t free_bytes;
-    /** Bytes of the largest free block. */
-    uint64_t largest_free;
-    /** Bytes handed out, rounded up to blocks. */
-    uint64_t live_bytes;
-    /** Bytes asked for by the live blocks. */
-    uint64_t requested_bytes;
-    /** The highest `live_bytes` so far (summed over regions). */
-    uint64_t peak_live_bytes;
-    /** The highest `requested_bytes` so far (summed over regions). */
-    uint64_t peak_requested_bytes;
-    /** Live blocks. */
-    uint64_t blocks;
-    /** Free blocks. */
-    uint64_t free_blocks;
-    /** Regions. */
-    uint64_t regions;
-    /** Bytes taken from the source now. */
-    uint64_t reserved_bytes;
-    /** Regions added because the others were full. */
-    uint64_t grown;
-    /** Live blocks served by the fallback. */
-    uint64_t fallback_blocks;
-    /** Bytes of those. */
-    uint64_t fallback_bytes;
-    /** Bytes copied because a block could not be resized where it was. */
-    uint64_t moved_bytes;
-    /** Bytes given back by trims. */
-    uint64_t trimmed_bytes;
-    /** Requests refused. */
-    uint64_t refused;
-    /** Pointers that named no live block. */
-    uint64_t bad_pointers;
-    /** The most records any one call looked at, exhaustive scans apart. */
-    uint64_t max_steps;
-    /** Requests that had to look at every candidate. */
-    uint64_t exhaustive_scans;
-} arenite_pool_stats_t;
-
-/** One block, as `arenite_pool_walk` shows it. Must not unwind or longjmp, and must not call the pool. */
-typedef void (*arenite_block_fn)(void *user, void *data, size_t bytes, size_t requested, uint32_t live);
-
-/** One live block, as `arenite_pool_leaks` shows it. Must not unwind or longjmp. */
-typedef void (*arenite_leak_fn)(void *user, void *data, size_t bytes, uint64_t tag, uint64_t sequence);
+    uint32_t reserved;
+} arenite_pool_options_t;
 
 /** What the frames of a pool did, up to the last that ended. */
 typedef struct arenite_frame_stats_t {
@@ -1001,6 +967,42 @@ typedef struct arenite_incremental_options_t {
     /** For the persistent arena. */
     struct arenite_source_t persistent;
 } arenite_incremental_options_t;
+
+/** The numbers of an incremental planner at one moment. Set `struct_size` and `flags` before passing it. */
+typedef struct arenite_incremental_stats_t {
+    /** `sizeof(arenite_incremental_stats_t)`. */
+    uint32_t struct_size;
+    /** 0. */
+    uint32_t flags;
+    /** Sum of all tensors placed in the main arena: what one allocation per tensor would take. */
+    uint64_t sum_bytes;
+    /** Bytes the main arena needs, unrounded. */
+    uint64_t planned_bytes;
+    /** Bytes the main arena holds. */
+    uint64_t committed_bytes;
+    /** Bytes the persistent arena holds. */
+    uint64_t persistent_bytes;
+    /** The most bytes the main arena ever held, old and new counted where both had to be held. */
+    uint64_t high_water;
+    /** How often a memory source was asked or given something back. */
+    uint64_t heap_calls;
+    /** The same since the last execution. */
+    uint64_t heap_calls_since_execute;
+} arenite_incremental_stats_t;
+
+/** A row of a report about one node. */
+typedef struct arenite_node_row_t {
+    /** The subgraph. */
+    uint32_t subgraph;
+    /** The node in it. */
+    uint32_t node;
+    /** Live bytes: the step. Alignment costs: the alignment the node asks for. */
+    uint64_t key;
+    /** Live bytes: bytes of the reusable arena alive. Alignment costs: bytes of the arena. */
+    uint64_t bytes;
+    /** Live bytes: 0. Alignment costs: bytes of the arena if this node asked for nothing. */
+    uint64_t without;
+} arenite_node_row_t;
 
 /** How many instances, and where their memory comes from. */
 typedef struct arenite_instances_options_t {
@@ -1147,6 +1149,60 @@ typedef struct arenite_order_result_t {
     uint32_t changed;
 } arenite_order_result_t;
 
+/** What a pool holds and did. `live_bytes + free_bytes = total_bytes` at every moment. */
+typedef struct arenite_pool_stats_t {
+    /** `sizeof(arenite_pool_stats_t)`. */
+    uint32_t struct_size;
+    /** 0. */
+    uint32_t flags;
+    /** Bytes of all regions. */
+    uint64_t total_bytes;
+    /** Bytes not handed out. */
+    uint64_t free_bytes;
+    /** Bytes of the largest free block. */
+    uint64_t largest_free;
+    /** Bytes handed out, rounded up to blocks. */
+    uint64_t live_bytes;
+    /** Bytes asked for by the live blocks. */
+    uint64_t requested_bytes;
+    /** The highest `live_bytes` so far (summed over regions). */
+    uint64_t peak_live_bytes;
+    /** The highest `requested_bytes` so far (summed over regions). */
+    uint64_t peak_requested_bytes;
+    /** Live blocks. */
+    uint64_t blocks;
+    /** Free blocks. */
+    uint64_t free_blocks;
+    /** Regions. */
+    uint64_t regions;
+    /** Bytes taken from the source now. */
+    uint64_t reserved_bytes;
+    /** Regions added because the others were full. */
+    uint64_t grown;
+    /** Live blocks served by the fallback. */
+    uint64_t fallback_blocks;
+    /** Bytes of those. */
+    uint64_t fallback_bytes;
+    /** Bytes copied because a block could not be resized where it was. */
+    uint64_t moved_bytes;
+    /** Bytes given back by trims. */
+    uint64_t trimmed_bytes;
+    /** Requests refused. */
+    uint64_t refused;
+    /** Pointers that named no live block. */
+    uint64_t bad_pointers;
+    /** The most records any one call looked at, exhaustive scans apart. */
+    uint64_t max_steps;
+    /** Requests that had to look at every candidate. */
+    uint64_t exhaustive_scans;
+} arenite_pool_stats_t;
+
+/** One block, as `arenite_pool_walk` shows it. Must not unwind or longjmp, and must not call the pool. */
+typedef void (*arenite_block_fn)(void *user, void *data, size_t bytes, size_t requested, uint32_t live);
+
+/** One live block, as `arenite_pool_leaks` shows it. Must not unwind or longjmp. */
+typedef void (*arenite_leak_fn)(void *user, void *data, size_t bytes, uint64_t tag, uint64_t sequence);
+
 /**
  * Takes `bytes` bytes of a trace: whole lines, not terminated by 0, valid during the call. Called from whatever thread
  * uses the pool. Must not unwind or longjmp, and must not call the pool.
@@ -1259,20 +1315,6 @@ typedef struct arenite_tensor_row_t {
     /** Upper bounds: 0. Misaligned constants: the bytes of an aligned copy. */
     uint64_t cost;
 } arenite_tensor_row_t;
-
-/** A row of a report about one node. */
-typedef struct arenite_node_row_t {
-    /** The subgraph. */
-    uint32_t subgraph;
-    /** The node in it. */
-    uint32_t node;
-    /** Live bytes: the step. Alignment costs: the alignment the node asks for. */
-    uint64_t key;
-    /** Live bytes: bytes of the reusable arena alive. Alignment costs: bytes of the arena. */
-    uint64_t bytes;
-    /** Live bytes: 0. Alignment costs: bytes of the arena if this node asked for nothing. */
-    uint64_t without;
-} arenite_node_row_t;
 
 /** Scale and zero point of a tensor quantised as a whole. */
 typedef struct AreniteQuantizationParams {
@@ -1985,82 +2027,6 @@ arenite_status_t arenite_pool_lend(const struct arenite_pool_t *pool,
                                    struct arenite_failure_t *failure);
 
 /**
- * Allocates `bytes` bytes at a multiple of `alignment`: any power of two, 0 for 128.
- *
- * Contents are unspecified. 0 bytes give a block with an address of its own.
- * Returns: `ARENITE_OK`; `ARENITE_ERR_CAPACITY` or `ARENITE_ERR_NO_MEMORY` with what was asked for and the largest free
- * block in the failure record; `ARENITE_ERR_ALIGNMENT`. Ownership: `*out` is the caller's until `arenite_pool_free`.
- */
-ARENITE_NODISCARD
-arenite_status_t arenite_pool_alloc(const struct arenite_pool_t *pool,
-                                    size_t bytes,
-                                    size_t alignment,
-                                    void **out,
-                                    struct arenite_failure_t *failure);
-
-/** The same, filled with zeros. */
-ARENITE_NODISCARD
-arenite_status_t arenite_pool_alloc_zeroed(const struct arenite_pool_t *pool,
-                                           size_t bytes,
-                                           size_t alignment,
-                                           void **out,
-                                           struct arenite_failure_t *failure);
-
-/**
- * The same as `arenite_pool_alloc`, with what is known of the block's future: `headroom` bytes more that
- * `arenite_pool_realloc` will use (they count as live), and `lifetime`, one of `ARENITE_LIFETIME_`.
- */
-ARENITE_NODISCARD
-arenite_status_t arenite_pool_alloc_hint(const struct arenite_pool_t *pool,
-                                         size_t bytes,
-                                         size_t alignment,
-                                         size_t headroom,
-                                         uint32_t lifetime,
-                                         void **out,
-                                         struct arenite_failure_t *failure);
-
-/**
- * Resizes a block: contents up to the smaller size and the alignment are kept. `data` may be null: allocates at 128.
- *
- * `headroom` bytes more are reserved if it has to grow, so that the next growths need no copy. On failure the old block
- * is as it was. Returns: as `arenite_pool_alloc`; `ARENITE_ERR_ARGUMENT` where no live block starts at `data`.
- */
-ARENITE_NODISCARD
-arenite_status_t arenite_pool_realloc(const struct arenite_pool_t *pool,
-                                      void *data,
-                                      size_t bytes,
-                                      size_t headroom,
-                                      void **out,
-                                      struct arenite_failure_t *failure);
-
-/** The same for a block from `arenite_pool_alloc_zeroed`: every byte past the old size is 0. */
-ARENITE_NODISCARD
-arenite_status_t arenite_pool_realloc_zeroed(const struct arenite_pool_t *pool,
-                                             void *data,
-                                             size_t bytes,
-                                             void **out,
-                                             struct arenite_failure_t *failure);
-
-/**
- * Frees a block, whichever thread allocated it. Null does nothing.
- *
- * Returns: `ARENITE_OK`; `ARENITE_ERR_ARGUMENT` where no live block of this pool starts at `data` (freed before, inside a
- * block, of another pool, never allocated), or with guards on where the block was written past its end. Nothing has
- * changed then.
- */
-ARENITE_NODISCARD
-arenite_status_t arenite_pool_free(const struct arenite_pool_t *pool,
-                                   void *data,
-                                   struct arenite_failure_t *failure);
-
-/** Frees a block of which the caller knows the size it asked for last: `ARENITE_ERR_ARGUMENT` for another one, too. */
-ARENITE_NODISCARD
-arenite_status_t arenite_pool_free_sized(const struct arenite_pool_t *pool,
-                                         void *data,
-                                         size_t bytes,
-                                         struct arenite_failure_t *failure);
-
-/**
  * Writes how many bytes can be used at `data`, at least those asked for.
  *
  * Returns: `ARENITE_OK`; `ARENITE_ERR_ARGUMENT` where no live block starts there.
@@ -2095,39 +2061,6 @@ ARENITE_NODISCARD
 arenite_status_t arenite_pool_trim(const struct arenite_pool_t *pool,
                                    uint64_t keep,
                                    uint64_t *out_bytes);
-
-/** Fills in the statistics. Set `struct_size` and `flags` of `out` first. */
-ARENITE_NODISCARD
-arenite_status_t arenite_pool_stats(const struct arenite_pool_t *pool,
-                                    struct arenite_pool_stats_t *out);
-
-/**
- * Checks the whole pool: its records, and with guards and poison on every block. Other threads wait meanwhile.
- *
- * Returns: `ARENITE_OK`; `ARENITE_ERR_ARGUMENT` where the host wrote past a block (its address is `needed`, its size
- * `available` in the failure record) or to a freed one; `ARENITE_ERR_INTERNAL` where the records are wrong.
- */
-ARENITE_NODISCARD
-arenite_status_t arenite_pool_check(const struct arenite_pool_t *pool,
-                                    struct arenite_failure_t *failure);
-
-/** Shows every block of every region in order of address, free ones too (`live` 0). Other threads wait meanwhile. */
-ARENITE_NODISCARD
-arenite_status_t arenite_pool_walk(const struct arenite_pool_t *pool,
-                                   arenite_block_fn visit,
-                                   void *user);
-
-/** Shows every live block, oldest first, of a pool with a debug flag set; without one it shows none. */
-ARENITE_NODISCARD
-arenite_status_t arenite_pool_leaks(const struct arenite_pool_t *pool,
-                                    arenite_leak_fn visit,
-                                    void *user);
-
-/** Names a live block for `arenite_pool_leaks`. Does nothing in a pool without a debug flag. */
-ARENITE_NODISCARD
-arenite_status_t arenite_pool_set_tag(const struct arenite_pool_t *pool,
-                                      const void *data,
-                                      uint64_t tag);
 
 /* ---- frame ------------------------------------------------------------------------------------- */
 
@@ -2335,6 +2268,9 @@ ARENITE_NODISCARD arenite_status_t arenite_incremental_release(struct arenite_in
  */
 ARENITE_NODISCARD arenite_status_t arenite_incremental_acquire(struct arenite_incremental_t *incremental);
 
+/** Gives back what the main arena holds beyond what is placed; contents survive. */
+ARENITE_NODISCARD arenite_status_t arenite_incremental_shrink_to_fit(struct arenite_incremental_t *incremental);
+
 /** Writes 1 where the main arena is committed, which it also is at 0 bytes, else 0. TFLite's HasNonPersistentMemory. */
 ARENITE_NODISCARD
 arenite_status_t arenite_incremental_has_memory(const struct arenite_incremental_t *incremental,
@@ -2362,6 +2298,29 @@ ARENITE_NODISCARD
 arenite_status_t arenite_incremental_allocation_info(const struct arenite_incremental_t *incremental,
                                                      size_t *out_main_bytes,
                                                      size_t *out_persistent_bytes);
+
+/** Copies the record of the last failing call. */
+ARENITE_NODISCARD
+arenite_status_t arenite_incremental_last_failure(const struct arenite_incremental_t *incremental,
+                                                  struct arenite_failure_t *out);
+
+/** Destroys an incremental planner and gives its memory back; null is allowed. All its addresses end. */
+arenite_status_t arenite_incremental_destroy(struct arenite_incremental_t *incremental);
+
+/** Writes the numbers of an incremental planner. */
+ARENITE_NODISCARD
+arenite_status_t arenite_incremental_stats(const struct arenite_incremental_t *incremental,
+                                           struct arenite_incremental_stats_t *out);
+
+/**
+ * Writes a row per node executed so far with the bytes of the main arena alive meanwhile: as many as `capacity` allows, and how
+ * many there are.
+ */
+ARENITE_NODISCARD
+arenite_status_t arenite_incremental_node_bytes(const struct arenite_incremental_t *incremental,
+                                                struct arenite_node_row_t *rows,
+                                                uint64_t capacity,
+                                                uint64_t *out_count);
 
 /**
  * With `ARENITE_INCREMENTAL_GUARD`: call before each node runs, in order.
@@ -2395,14 +2354,6 @@ arenite_status_t arenite_incremental_dump(const struct arenite_incremental_t *in
                                           char *text,
                                           uint64_t capacity,
                                           uint64_t *out_length);
-
-/** Copies the record of the last failing call. */
-ARENITE_NODISCARD
-arenite_status_t arenite_incremental_last_failure(const struct arenite_incremental_t *incremental,
-                                                  struct arenite_failure_t *out);
-
-/** Destroys an incremental planner and gives its memory back; null is allowed. All its addresses end. */
-arenite_status_t arenite_incremental_destroy(struct arenite_incremental_t *incremental);
 
 /* ---- instances --------------------------------------------------------------------------------- */
 
@@ -2649,6 +2600,116 @@ arenite_status_t arenite_graph_set_order(struct arenite_graph_t *graph,
                                          uint64_t count);
 
 /* ---- pool -------------------------------------------------------------------------------------- */
+
+/**
+ * Allocates `bytes` bytes at a multiple of `alignment`: any power of two, 0 for 128.
+ *
+ * Contents are unspecified. 0 bytes give a block with an address of its own.
+ * Returns: `ARENITE_OK`; `ARENITE_ERR_CAPACITY` or `ARENITE_ERR_NO_MEMORY` with what was asked for and the largest free
+ * block in the failure record; `ARENITE_ERR_ALIGNMENT`. Ownership: `*out` is the caller's until `arenite_pool_free`.
+ */
+ARENITE_NODISCARD
+arenite_status_t arenite_pool_alloc(const struct arenite_pool_t *pool,
+                                    size_t bytes,
+                                    size_t alignment,
+                                    void **out,
+                                    struct arenite_failure_t *failure);
+
+/** The same, filled with zeros. */
+ARENITE_NODISCARD
+arenite_status_t arenite_pool_alloc_zeroed(const struct arenite_pool_t *pool,
+                                           size_t bytes,
+                                           size_t alignment,
+                                           void **out,
+                                           struct arenite_failure_t *failure);
+
+/**
+ * The same as `arenite_pool_alloc`, with what is known of the block's future: `headroom` bytes more that
+ * `arenite_pool_realloc` will use (they count as live), and `hint`, one of `ARENITE_POOL_HINT_`. A wrong hint costs memory
+ * and nothing else. Returns: as `arenite_pool_alloc`; `ARENITE_ERR_ARGUMENT` for another hint.
+ */
+ARENITE_NODISCARD
+arenite_status_t arenite_pool_alloc_hint(const struct arenite_pool_t *pool,
+                                         size_t bytes,
+                                         size_t alignment,
+                                         size_t headroom,
+                                         uint32_t hint,
+                                         void **out,
+                                         struct arenite_failure_t *failure);
+
+/**
+ * Resizes a block: contents up to the smaller size and the alignment are kept. `data` may be null: allocates at 128.
+ *
+ * `headroom` bytes more are reserved if it has to grow, so that the next growths need no copy. On failure the old block
+ * is as it was. Returns: as `arenite_pool_alloc`; `ARENITE_ERR_ARGUMENT` where no live block starts at `data`.
+ */
+ARENITE_NODISCARD
+arenite_status_t arenite_pool_realloc(const struct arenite_pool_t *pool,
+                                      void *data,
+                                      size_t bytes,
+                                      size_t headroom,
+                                      void **out,
+                                      struct arenite_failure_t *failure);
+
+/** The same for a block from `arenite_pool_alloc_zeroed`: every byte past the old size is 0. */
+ARENITE_NODISCARD
+arenite_status_t arenite_pool_realloc_zeroed(const struct arenite_pool_t *pool,
+                                             void *data,
+                                             size_t bytes,
+                                             void **out,
+                                             struct arenite_failure_t *failure);
+
+/**
+ * Frees a block, whichever thread allocated it. Null does nothing.
+ *
+ * Returns: `ARENITE_OK`; `ARENITE_ERR_ARGUMENT` where no live block of this pool starts at `data` (freed before, inside a
+ * block, of another pool, never allocated), or with guards on where the block was written past its end. Nothing has
+ * changed then.
+ */
+ARENITE_NODISCARD
+arenite_status_t arenite_pool_free(const struct arenite_pool_t *pool,
+                                   void *data,
+                                   struct arenite_failure_t *failure);
+
+/** Frees a block of which the caller knows the size it asked for last: `ARENITE_ERR_ARGUMENT` for another one, too. */
+ARENITE_NODISCARD
+arenite_status_t arenite_pool_free_sized(const struct arenite_pool_t *pool,
+                                         void *data,
+                                         size_t bytes,
+                                         struct arenite_failure_t *failure);
+
+/** Fills in the statistics. Set `struct_size` and `flags` of `out` first. */
+ARENITE_NODISCARD
+arenite_status_t arenite_pool_stats(const struct arenite_pool_t *pool,
+                                    struct arenite_pool_stats_t *out);
+
+/**
+ * Checks the whole pool: its records, and with guards and poison on every block. Other threads wait meanwhile.
+ *
+ * Returns: `ARENITE_OK`; `ARENITE_ERR_ARGUMENT` where the host wrote past a block (its address is `needed`, its size
+ * `available` in the failure record) or to a freed one; `ARENITE_ERR_INTERNAL` where the records are wrong.
+ */
+ARENITE_NODISCARD
+arenite_status_t arenite_pool_check(const struct arenite_pool_t *pool,
+                                    struct arenite_failure_t *failure);
+
+/** Shows every block of every region in order of address, free ones too (`live` 0). Other threads wait meanwhile. */
+ARENITE_NODISCARD
+arenite_status_t arenite_pool_walk(const struct arenite_pool_t *pool,
+                                   arenite_block_fn visit,
+                                   void *user);
+
+/** Shows every live block, oldest first, of a pool with a debug flag set; without one it shows none. */
+ARENITE_NODISCARD
+arenite_status_t arenite_pool_leaks(const struct arenite_pool_t *pool,
+                                    arenite_leak_fn visit,
+                                    void *user);
+
+/** Names a live block for `arenite_pool_leaks`. Does nothing in a pool without a debug flag. */
+ARENITE_NODISCARD
+arenite_status_t arenite_pool_set_tag(const struct arenite_pool_t *pool,
+                                      const void *data,
+                                      uint64_t tag);
 
 /**
  * Writes every request from now on to a new file (an existing one is overwritten), until `arenite_pool_trace_stop` or the

@@ -104,7 +104,7 @@ fn exact(rules: u64) -> Options {
         _ => {}
     }
     if rules > 8 {
-        o.rules.order = Some((rules - 9) as u8);
+        o.rules.order = Some((rules - 9) as u16);
     }
     o
 }

@@ -142,10 +142,18 @@ fn a_race_on_purpose() {
     let set = Instances::new(layout(), InstancesConfig::new(2, 2)).unwrap();
     let run = set.acquire(0).unwrap();
     let address = run.resolve(0, 0).unwrap().unwrap().0.as_ptr() as usize;
+    // Both at once: otherwise the start of the second thread may come after the end of the first.
+    let gate = std::sync::Barrier::new(2);
     std::thread::scope(|scope| {
         for value in [1u8, 2] {
-            // SAFETY: none; two threads write one byte. Only the sanitizer runs this, and ends the process.
-            scope.spawn(move || (0..1000).for_each(|_| unsafe { (address as *mut u8).write(value) }));
+            let gate = &gate;
+            scope.spawn(move || {
+                gate.wait();
+                for _ in 0..10_000 {
+                    // SAFETY: none; two threads write one byte. Only the sanitizer runs this, and ends the process.
+                    unsafe { (address as *mut u8).write_volatile(value) };
+                }
+            });
         }
     });
 }

@@ -131,6 +131,6 @@ int main() {
     RUN(alignments_are_met);
     RUN(resources_are_equal_where_one_can_free_for_the_other);
     RUN(without_memory_there_is_bad_alloc);
-    RUN(threads_share_one_resource);
+    RUN_THREADS(threads_share_one_resource);
     return DONE();
 }

@@ -1,15 +1,14 @@
 //! TFLite's planner life cycle over real memory.
 
-use core::ffi::{c_char, c_void};
+use core::ffi::c_void;
 
-use super::abi;
 use super::graph::arenite_graph_t;
 use super::guard;
 use super::handle::{self, Opaque};
 use super::incremental_options::{arenite_incremental_options_t, read_incremental};
 use super::session::write_address;
 use super::status::{arenite_failure_t, arenite_status_t};
-use crate::error::{Error, Subject};
+use crate::error::Error;
 use crate::graph::owned::Graph;
 use crate::graph::tables::{Allocation, Tables};
 use crate::runtime::incremental::IncrementalArena;
@@ -21,7 +20,7 @@ pub struct arenite_incremental_t {
 }
 
 pub(crate) struct IncrementalInner {
-    graph: Graph,
+    pub(crate) graph: Graph,
     pub(crate) arena: IncrementalArena,
 }
 
@@ -202,6 +201,19 @@ pub unsafe extern "C" fn arenite_incremental_acquire(incremental: *mut arenite_i
     unsafe { handle::exclusive(incremental, |i: &mut IncrementalInner| i.arena.acquire()) }
 }
 
+/// Gives back what the main arena holds beyond what is placed; contents survive.
+///
+/// # Safety
+/// `incremental` is null or live.
+#[no_mangle]
+#[must_use]
+pub unsafe extern "C" fn arenite_incremental_shrink_to_fit(
+    incremental: *mut arenite_incremental_t,
+) -> arenite_status_t {
+    // SAFETY: the caller's contract.
+    unsafe { handle::exclusive(incremental, |i: &mut IncrementalInner| i.arena.shrink_to_fit()) }
+}
+
 /// Writes 1 where the main arena is committed, which it also is at 0 bytes, else 0. TFLite's HasNonPersistentMemory.
 ///
 /// # Safety
@@ -282,75 +294,6 @@ pub unsafe extern "C" fn arenite_incremental_allocation_info(
         let held = i.arena.allocation_info();
         main.write(held.0);
         persistent.write(held.1);
-        Ok(())
-    };
-    // SAFETY: the caller's contract on `incremental`.
-    unsafe { handle::shared(incremental, body) }
-}
-
-/// With `ARENITE_INCREMENTAL_GUARD`: call before each node runs, in order.
-///
-/// Returns: `ARENITE_OK`; `ARENITE_ERR_UNSUPPORTED` without guard mode; `ARENITE_ERR_STALE` without memory;
-/// `ARENITE_ERR_ARGUMENT` where there is no such node.
-///
-/// # Safety
-/// `incremental` is null or live.
-#[no_mangle]
-#[must_use]
-pub unsafe extern "C" fn arenite_incremental_guard_before(
-    incremental: *mut arenite_incremental_t,
-    node: i32,
-) -> arenite_status_t {
-    // SAFETY: the caller's contract.
-    unsafe { handle::exclusive(incremental, |i: &mut IncrementalInner| i.arena.guard_before(&i.graph, node)) }
-}
-
-/// With `ARENITE_INCREMENTAL_GUARD`: call after each node.
-///
-/// Returns as `arenite_incremental_guard_before`, and `ARENITE_ERR_ARGUMENT` where the node wrote past the end of a tensor: the
-/// record names the node, the tensor, and in `needed` how many bytes past the end the last damage lies. The next node is not
-/// blamed for it.
-///
-/// # Safety
-/// `incremental` is null or live.
-#[no_mangle]
-#[must_use]
-pub unsafe extern "C" fn arenite_incremental_guard_after(
-    incremental: *mut arenite_incremental_t,
-    node: i32,
-) -> arenite_status_t {
-    // SAFETY: the caller's contract.
-    unsafe { handle::exclusive(incremental, |i: &mut IncrementalInner| i.arena.guard_after(&i.graph, node)) }
-}
-
-/// Writes what is placed as text that ends in a zero: the arenas, each tensor's life span and bytes, the five fullest nodes.
-/// TFLite's DumpDebugInfo.
-///
-/// At most `capacity` bytes are written, the text cut to fit; `*out_length` is the length of the whole text without its zero.
-///
-/// # Safety
-/// `incremental` is null or live; `text` is writable for `capacity`; `out_length` is null or valid for one write.
-#[no_mangle]
-#[must_use]
-pub unsafe extern "C" fn arenite_incremental_dump(
-    incremental: *const arenite_incremental_t,
-    text: *mut c_char,
-    capacity: u64,
-    out_length: *mut u64,
-) -> arenite_status_t {
-    let body = |i: &IncrementalInner| {
-        // SAFETY: the caller's contract on `out_length`.
-        let length = unsafe { guard::out(out_length, "out_length is null") }?;
-        // SAFETY: the caller's contract on `text`; any byte is a character.
-        let to = unsafe { abi::array_mut(text.cast::<u8>(), capacity, "text is null") }?;
-        let mut dump = String::new();
-        i.arena.dump(&mut dump).map_err(|_| Error::internal("the dump was not written").of(Subject::None))?;
-        if let Some(room) = to.len().checked_sub(1) {
-            let n = room.min(dump.len());
-            to[..n].copy_from_slice(&dump.as_bytes()[..n]);
-            to[n] = 0;
-        }
-        length.write(dump.len() as u64);
         Ok(())
     };
     // SAFETY: the caller's contract on `incremental`.

@@ -28,6 +28,8 @@ pub mod incremental;
 #[cfg(feature = "std")]
 pub mod incremental_options;
 #[cfg(feature = "std")]
+pub mod incremental_report;
+#[cfg(feature = "std")]
 pub mod instances;
 #[cfg(feature = "std")]
 pub mod lease;
@@ -46,6 +48,12 @@ pub mod plan;
 pub mod planner;
 #[cfg(feature = "std")]
 pub mod pool;
+#[cfg(feature = "std")]
+pub mod pool_blocks;
+#[cfg(feature = "std")]
+pub mod pool_inspect;
+#[cfg(feature = "std")]
+pub mod pool_options;
 #[cfg(feature = "std")]
 pub mod pool_trace;
 #[cfg(feature = "std")]
@@ -79,6 +87,8 @@ pub use incremental::*;
 #[cfg(feature = "std")]
 pub use incremental_options::*;
 #[cfg(feature = "std")]
+pub use incremental_report::*;
+#[cfg(feature = "std")]
 pub use instances::*;
 #[cfg(feature = "std")]
 pub use lease::*;
@@ -97,6 +107,12 @@ pub use plan::*;
 pub use planner::*;
 #[cfg(feature = "std")]
 pub use pool::*;
+#[cfg(feature = "std")]
+pub use pool_blocks::*;
+#[cfg(feature = "std")]
+pub use pool_inspect::*;
+#[cfg(feature = "std")]
+pub use pool_options::*;
 #[cfg(feature = "std")]
 pub use pool_trace::*;
 #[cfg(feature = "std")]

@@ -6,7 +6,7 @@ use super::handle;
 use super::session::arenite_session_t;
 use super::status::arenite_status_t;
 use crate::error::Error;
-use crate::runtime::session::{Session, TensorId};
+use crate::runtime::session::{AlignmentCost, Misaligned, NodeBytes, Session, TensorId, UpperBoundUse};
 use crate::runtime::stats::resident_bytes;
 
 /// The numbers of a session at one moment. Set `struct_size` and `flags` before passing it.
@@ -188,20 +188,47 @@ pub struct arenite_node_row_t {
     pub without: u64,
 }
 
-/// Writes as many rows as fit and the number of all there are.
+/// The body of a report: finds, writes as many rows as fit, and the number of all there are.
 ///
 /// # Safety
 /// `rows` is writable for `capacity` rows; `out_count` is null or valid for one write.
-unsafe fn write_rows<T: Copy>(found: &[T], rows: *mut T, capacity: u64, out_count: *mut u64) -> Result<(), Error> {
+pub(crate) unsafe fn write_rows<N, R: Copy>(
+    rows: *mut R,
+    capacity: u64,
+    out_count: *mut u64,
+    find: impl FnOnce() -> Result<Vec<N>, Error>,
+    row: impl Fn(&N) -> R,
+) -> Result<(), Error> {
     // SAFETY: the caller's contract on `out_count`.
     let count = unsafe { guard::out(out_count, "out_count is null") }?;
     // SAFETY: the caller's contract on `rows`.
     let rows = unsafe { abi::array_mut(rows, capacity, "rows is null") }?;
-    for (to, from) in rows.iter_mut().zip(found) {
-        *to = *from;
+    let found = find()?;
+    for (to, from) in rows.iter_mut().zip(&found) {
+        *to = row(from);
     }
     count.write(found.len() as u64);
     Ok(())
+}
+
+/// The same as a call on a session.
+///
+/// # Safety
+/// `session` is null or live; the rest as [`write_rows`].
+unsafe fn report<N, R: Copy>(
+    session: *const arenite_session_t,
+    rows: *mut R,
+    capacity: u64,
+    out_count: *mut u64,
+    find: impl FnOnce(&Session) -> Result<Vec<N>, Error>,
+    row: impl Fn(&N) -> R,
+) -> arenite_status_t {
+    let body = |s: &Session| {
+        // SAFETY: the caller's contracts on `rows` and `out_count`.
+        unsafe { write_rows(rows, capacity, out_count, || find(s), row) }
+    };
+    // SAFETY: the caller's contract on `session`.
+    unsafe { handle::shared(session, body) }
 }
 
 /// Writes a row for each tensor planned by an upper bound: as many as `capacity` allows, and how many there are.
@@ -216,20 +243,15 @@ pub unsafe extern "C" fn arenite_session_upper_bounds(
     capacity: u64,
     out_count: *mut u64,
 ) -> arenite_status_t {
-    let body = |s: &Session| {
-        let row = |b: &crate::runtime::session::UpperBoundUse| arenite_tensor_row_t {
-            subgraph: b.id.subgraph,
-            tensor: b.id.tensor,
-            wanted: b.bound,
-            found: b.used,
-            cost: 0,
-        };
-        let found: Vec<_> = s.upper_bound_use().iter().map(row).collect();
-        // SAFETY: the caller's contracts on `rows` and `out_count`.
-        unsafe { write_rows(&found, rows, capacity, out_count) }
+    let row = |b: &UpperBoundUse| arenite_tensor_row_t {
+        subgraph: b.id.subgraph,
+        tensor: b.id.tensor,
+        wanted: b.bound,
+        found: b.used,
+        cost: 0,
     };
-    // SAFETY: the caller's contract on `session`.
-    unsafe { handle::shared(session, body) }
+    // SAFETY: the caller's contract is that of `report`.
+    unsafe { report(session, rows, capacity, out_count, |s| Ok(s.upper_bound_use()), row) }
 }
 
 /// Writes a row for each bound constant whose address misses what the kernels ask for, and what an aligned copy would cost.
@@ -244,20 +266,15 @@ pub unsafe extern "C" fn arenite_session_misaligned_constants(
     capacity: u64,
     out_count: *mut u64,
 ) -> arenite_status_t {
-    let body = |s: &Session| {
-        let row = |m: &crate::runtime::session::Misaligned| arenite_tensor_row_t {
-            subgraph: m.id.subgraph,
-            tensor: m.id.tensor,
-            wanted: m.required.bytes(),
-            found: m.remainder,
-            cost: m.copy_bytes,
-        };
-        let found: Vec<_> = s.misaligned_constants().iter().map(row).collect();
-        // SAFETY: the caller's contracts on `rows` and `out_count`.
-        unsafe { write_rows(&found, rows, capacity, out_count) }
+    let row = |m: &Misaligned| arenite_tensor_row_t {
+        subgraph: m.id.subgraph,
+        tensor: m.id.tensor,
+        wanted: m.required.bytes(),
+        found: m.remainder,
+        cost: m.copy_bytes,
     };
-    // SAFETY: the caller's contract on `session`.
-    unsafe { handle::shared(session, body) }
+    // SAFETY: the caller's contract is that of `report`.
+    unsafe { report(session, rows, capacity, out_count, |s| Ok(s.misaligned_constants()), row) }
 }
 
 /// Writes a row per step of the committed plan: the node that runs and the bytes alive meanwhile.
@@ -272,20 +289,15 @@ pub unsafe extern "C" fn arenite_session_node_bytes(
     capacity: u64,
     out_count: *mut u64,
 ) -> arenite_status_t {
-    let body = |s: &Session| {
-        let row = |n: &crate::runtime::session::NodeBytes| arenite_node_row_t {
-            subgraph: n.subgraph,
-            node: n.node,
-            key: n.step.into(),
-            bytes: n.bytes,
-            without: 0,
-        };
-        let found: Vec<_> = s.node_bytes()?.iter().map(row).collect();
-        // SAFETY: the caller's contracts on `rows` and `out_count`.
-        unsafe { write_rows(&found, rows, capacity, out_count) }
+    let row = |n: &NodeBytes| arenite_node_row_t {
+        subgraph: n.subgraph,
+        node: n.node,
+        key: n.step.into(),
+        bytes: n.bytes,
+        without: 0,
     };
-    // SAFETY: the caller's contract on `session`.
-    unsafe { handle::shared(session, body) }
+    // SAFETY: the caller's contract is that of `report`.
+    unsafe { report(session, rows, capacity, out_count, Session::node_bytes, row) }
 }
 
 /// Writes a row for each node that asks for more alignment than the plan, and what it costs: the arena is planned once more
@@ -301,18 +313,13 @@ pub unsafe extern "C" fn arenite_session_alignment_costs(
     capacity: u64,
     out_count: *mut u64,
 ) -> arenite_status_t {
-    let body = |s: &Session| {
-        let row = |c: &crate::runtime::session::AlignmentCost| arenite_node_row_t {
-            subgraph: c.subgraph,
-            node: c.node,
-            key: c.align.bytes(),
-            bytes: c.arena_bytes,
-            without: c.without,
-        };
-        let found: Vec<_> = s.alignment_costs()?.iter().map(row).collect();
-        // SAFETY: the caller's contracts on `rows` and `out_count`.
-        unsafe { write_rows(&found, rows, capacity, out_count) }
+    let row = |c: &AlignmentCost| arenite_node_row_t {
+        subgraph: c.subgraph,
+        node: c.node,
+        key: c.align.bytes(),
+        bytes: c.arena_bytes,
+        without: c.without,
     };
-    // SAFETY: the caller's contract on `session`.
-    unsafe { handle::shared(session, body) }
+    // SAFETY: the caller's contract is that of `report`.
+    unsafe { report(session, rows, capacity, out_count, Session::alignment_costs, row) }
 }

@@ -211,7 +211,7 @@ impl Instance {
     }
 
     #[inline]
-    fn pointer(&self, offset: u64) -> NonNull<u8> {
+    pub(crate) fn pointer(&self, offset: u64) -> NonNull<u8> {
         debug_assert!(offset < self.bytes as u64);
         // SAFETY: a plan's offsets lie inside the area, which was made as large as the plan says.
         unsafe { self.first.add(offset as usize) }

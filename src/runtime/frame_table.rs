@@ -9,7 +9,7 @@ use super::frame::{FrameStats, SharedPlan};
 use super::pool::Pool;
 use super::pool_lock::Lock;
 use crate::error::Error;
-use crate::heap::frame::{FramePlan, Replay};
+use crate::heap::frame::{FramePlan, Replay, ReplayStats};
 use crate::heap::{Handle, Request, Side};
 use crate::planner::sequence::Sequence;
 
@@ -30,8 +30,7 @@ pub(crate) struct Instance {
     pub(crate) plan: SharedPlan,
     pub(crate) first: NonNull<u8>,
     pub(crate) bytes: usize,
-    /// Where the area is in the pool.
-    region: usize,
+    /// The area in its region.
     area: Handle,
     /// One more than the slot live at each place, 0 for none.
     pub(crate) live: Box<[AtomicU32]>,
@@ -163,18 +162,15 @@ impl Pool {
         let bytes = usize::try_from(plan.bytes()).ok()?;
         // Areas live long, so they are taken from below.
         let request = Request::new(plan.bytes(), plan.align().bytes()).side(Side::Low);
-        let first = self.alloc_with(&request).ok()?;
-        let held = {
-            let mut inner = self.lock();
-            inner.locate(first.as_ptr() as usize).and_then(|(region, offset)| {
-                let heap = &mut inner.regions[region].as_mut()?.heap;
-                let area = heap.find(offset)?;
-                // Held: a pointer to the frame's first block is not mistaken for the area itself.
-                heap.hold(area).ok()?;
-                Some((region, area))
-            })
-        };
-        let Some((region, area)) = held else {
+        let first = self.alloc_untraced(&request).ok()?;
+        let held = self.locate(first).and_then(|(mut inner, region, offset)| {
+            let heap = &mut inner.regions[region].as_mut()?.heap;
+            let area = heap.find(offset)?;
+            // Held: a pointer to the frame's first block is not mistaken for the area itself.
+            heap.hold(area).ok()?;
+            Some(area)
+        });
+        let Some(area) = held else {
             // Served by the fallback, whose blocks cannot be held.
             // SAFETY: the block was made a moment ago and nobody has seen it.
             let freed = unsafe { self.free(first) };
@@ -185,7 +181,6 @@ impl Pool {
             plan: plan.clone(),
             first,
             bytes,
-            region,
             area,
             live,
             remote: AtomicU32::new(0),
@@ -193,6 +188,60 @@ impl Pool {
             parked: Lock::new(None),
         };
         Some((Arc::new(instance), replay))
+    }
+
+    /// Enters a frame whose plan the caller has. `None` where too many are in flight or there is no memory for its area.
+    ///
+    /// The areas of idle frames are given back first: of frames that take turns on a thread, one is live at a time.
+    pub(crate) fn enter_planned(&self, signature: u64, plan: SharedPlan) -> Option<(Arc<Instance>, Replay)> {
+        let plan = {
+            let mut table = self.shared.frames.lock();
+            table.stats.frames += 1;
+            let at = table.entry(signature)?;
+            let plan = table.entries[at].plan.get_or_insert(plan).clone();
+            if let Some(Entered::Replay(instance, replay)) = table.resume(&plan) {
+                return Some((instance, replay));
+            }
+            let count = table.instances.iter().filter(|i| Arc::ptr_eq(&i.plan, &plan)).count();
+            if count >= INSTANCES || plan.bytes() == 0 {
+                table.stats.passed += 1;
+                return None;
+            }
+            plan
+        };
+        self.release_idle_areas();
+        let made = self.make_instance(&plan);
+        if let Some((instance, _)) = &made {
+            if let Some(streams) = &self.shared.streams {
+                self.govern_area(&streams.resident, instance.first.as_ptr() as usize, instance.bytes);
+            }
+        }
+        let mut table = self.shared.frames.lock();
+        match made {
+            Some((instance, replay)) => {
+                table.stats.recorded += 1;
+                table.instances.push(instance.clone());
+                Some((instance, replay))
+            }
+            None => {
+                table.stats.passed += 1;
+                None
+            }
+        }
+    }
+
+    /// Leaves it.
+    pub(crate) fn leave_planned(&self, instance: &Arc<Instance>, mut replay: Replay) {
+        instance.drain(&mut replay);
+        replay.finish(&instance.plan);
+        let stats = replay.stats();
+        let retired = {
+            let mut table = self.shared.frames.lock();
+            *instance.parked.lock() = Some(replay);
+            table.add(&stats);
+            table.retire(false)
+        };
+        self.release_areas(retired);
     }
 
     pub(crate) fn leave_recording(&self, signature: u64, recording: &Arc<Recording>) {
@@ -222,10 +271,7 @@ impl Pool {
         let retired = {
             let mut table = self.shared.frames.lock();
             *instance.parked.lock() = Some(replay);
-            table.stats.served += stats.served;
-            table.stats.mismatched += stats.mismatched;
-            table.stats.waiting += stats.waiting;
-            table.stats.outside += stats.outside;
+            table.add(&stats);
             let entry = table.entries.iter_mut().find(|e| e.signature == signature);
             if let Some(entry) = entry.filter(|e| e.plan.as_ref().is_some_and(|p| Arc::ptr_eq(p, &instance.plan))) {
                 entry.misses = if fits { 0 } else { entry.misses + 1 };
@@ -312,8 +358,8 @@ impl Pool {
 
     fn release_areas(&self, retired: Vec<Arc<Instance>>) {
         for instance in retired {
-            let mut inner = self.lock();
-            if let Some(region) = &mut inner.regions[instance.region] {
+            let Some((mut inner, slot, _)) = self.locate(instance.first) else { continue };
+            if let Some(region) = &mut inner.regions[slot] {
                 let freed = region.heap.free_held(instance.area);
                 debug_assert!(freed.is_ok(), "an area is held until here");
             }
@@ -341,6 +387,13 @@ impl FrameTable {
         };
         self.entries[at].used = now;
         Some(at)
+    }
+
+    fn add(&mut self, of: &ReplayStats) {
+        self.stats.served += of.served;
+        self.stats.mismatched += of.mismatched;
+        self.stats.waiting += of.waiting;
+        self.stats.outside += of.outside;
     }
 
     /// Takes an idle instance of a plan into use.

@@ -1,6 +1,5 @@
 //! The life cycle of TensorFlow Lite's planner over real memory: plan, execute node range by node range, reset, release.
 
-use core::fmt::{self, Write};
 use core::ptr::NonNull;
 
 use super::incremental_guard::Zoned;
@@ -8,7 +7,7 @@ use super::source::Source;
 use super::store::{Keep, MemoryPolicy, Store};
 use super::zone::zoned;
 use crate::error::Error;
-use crate::graph::incremental::{Arena, Incremental, Record, Sharing, UNSET};
+use crate::graph::incremental::{Arena, Incremental, Record, Sharing};
 use crate::graph::tables::Tables;
 use crate::units::{Align, Bytes, DEFAULT_ALIGN};
 
@@ -51,9 +50,9 @@ impl Default for IncrementalConfig {
 /// grows, its contents. Persistent tensors keep their contents always, through resets too.
 #[derive(Debug)]
 pub struct IncrementalArena {
-    plan: Incremental,
-    main: Store,
-    persistent: Store,
+    pub(super) plan: Incremental,
+    pub(super) main: Store,
+    pub(super) persistent: Store,
     /// Where each persistent tensor's contents are: offset and bytes. Outlives a reset.
     contents: Vec<Option<(Bytes, Bytes)>>,
     /// Bytes of the persistent arena that hold contents.
@@ -69,6 +68,7 @@ pub struct IncrementalArena {
     pub(super) painted: Vec<usize>,
     /// What a run between two resets needed, where the memory policy has found that less would do.
     shrink_to: Option<Bytes>,
+    pub(super) heap_calls_at_execute: u64,
 }
 
 impl IncrementalArena {
@@ -87,6 +87,7 @@ impl IncrementalArena {
             guard: config.guard,
             painted: Vec::new(),
             shrink_to: None,
+            heap_calls_at_execute: 0,
         }
     }
 
@@ -134,6 +135,7 @@ impl IncrementalArena {
         }
         (self.plan, self.align) = (next, align);
         self.live = true;
+        self.heap_calls_at_execute = self.heap_calls();
         self.move_contents();
         self.update();
         Ok(())
@@ -283,11 +285,6 @@ impl IncrementalArena {
         self.plan.bytes()
     }
 
-    /// The most bytes the main arena ever held, and how often memory was taken or given back.
-    pub fn usage(&self) -> (usize, u64) {
-        (self.main.high_water(), self.main.heap_calls() + self.persistent.heap_calls())
-    }
-
     fn update(&mut self) {
         let base = |s: &Store| s.base().map(|b| b.as_ptr() as usize);
         let (main, persistent) = (base(&self.main), base(&self.persistent));
@@ -303,29 +300,5 @@ impl IncrementalArena {
             *slot = address;
         }
         self.generation += u64::from(changed);
-    }
-
-    /// Writes what is placed as text: the arenas, each tensor's life span and bytes, and the five fullest nodes.
-    pub fn dump(&self, out: &mut dyn Write) -> fmt::Result {
-        let (main, persistent) = self.plan.bytes();
-        writeln!(out, "main arena {main} bytes, persistent arena {persistent} bytes")?;
-        let mut nodes: Vec<(Bytes, i32)> = (0..=self.plan.last_node()).map(|n| (0, n)).collect();
-        for t in 0..self.plan.len() {
-            let Some(r) = self.plan.record(t).filter(|r| r.size > 0) else { continue };
-            let name = if r.arena == Arena::Main { "main" } else { "persistent" };
-            let end = if r.last == UNSET { "end".to_owned() } else { r.last.to_string() };
-            writeln!(out, "tensor {t}: {} bytes at {name} {}, nodes {} to {end}", r.size, r.offset, r.first)?;
-            for (bytes, n) in &mut nodes {
-                if r.arena == Arena::Main && r.first <= *n && *n <= r.last {
-                    *bytes += r.size;
-                }
-            }
-        }
-        nodes.sort_unstable_by_key(|&(bytes, n)| (core::cmp::Reverse(bytes), n));
-        for &(bytes, n) in nodes.iter().take(5) {
-            let share = if main == 0 { 0.0 } else { 100.0 * bytes as f64 / main as f64 };
-            writeln!(out, "node {n}: {bytes} bytes alive, {share:.1} % of the main arena")?;
-        }
-        Ok(())
     }
 }

@@ -45,6 +45,10 @@ impl Pool {
             return self.alloc_with(&Request::new(bytes as u64, 1).extra(headroom as u64));
         };
         if !self.shared.trace.is_on() {
+            if let Some(streams) = &self.shared.streams {
+                // SAFETY: the same contract.
+                return unsafe { self.realloc_streamed(streams, old, bytes, headroom) };
+            }
             // SAFETY: the same contract.
             return unsafe { self.realloc_untraced(old, bytes, headroom) };
         }
@@ -55,7 +59,14 @@ impl Pool {
         outcome
     }
 
-    unsafe fn realloc_untraced(&self, old: NonNull<u8>, bytes: usize, headroom: usize) -> Result<NonNull<u8>, Refusal> {
+    /// # Safety
+    /// As for [`Pool::realloc`].
+    pub(crate) unsafe fn realloc_untraced(
+        &self,
+        old: NonNull<u8>,
+        bytes: usize,
+        headroom: usize,
+    ) -> Result<NonNull<u8>, Refusal> {
         let asked = Request::new(bytes as u64, 1);
         if self.shared.debug.is_some() {
             // Guards and tags belong to a block's address and size: debug builds of the host always move.
@@ -117,17 +128,15 @@ impl Pool {
         Ok(new)
     }
 
-    fn align_of(&self, block: NonNull<u8>) -> u64 {
-        let mut inner = self.lock();
-        let Some((slot, offset)) = inner.locate(block.as_ptr() as usize) else { return 1 };
+    pub(crate) fn align_of(&self, block: NonNull<u8>) -> u64 {
+        let Some((mut inner, slot, offset)) = self.locate(block) else { return 1 };
         let Some(region) = &mut inner.regions[slot] else { return 1 };
         region.heap.find(offset).and_then(|h| region.heap.align_of(h)).unwrap_or(1)
     }
 
     fn resize_step(&self, old: NonNull<u8>, bytes: u64, headroom: u64) -> Step {
         let overhead = self.overhead();
-        let mut inner = self.lock();
-        let Some((slot, offset)) = inner.locate(old.as_ptr() as usize) else { return Step::Wrong };
+        let Some((mut inner, slot, offset)) = self.locate(old) else { return Step::Wrong };
         let Some(region) = &mut inner.regions[slot] else { return Step::Wrong };
         let Some(handle) = region.heap.find(offset) else { return Step::Wrong };
         let (requested, align) = match (region.heap.size(handle), region.heap.align_of(handle)) {
@@ -165,8 +174,7 @@ impl Pool {
     /// Gives back what alignment left over after a move down.
     fn settle(&self, block: NonNull<u8>, bytes: u64) {
         let overhead = self.overhead();
-        let mut inner = self.lock();
-        let Some((slot, offset)) = inner.locate(block.as_ptr() as usize) else { return };
+        let Some((mut inner, slot, offset)) = self.locate(block) else { return };
         let Some(region) = &mut inner.regions[slot] else { return };
         if let Some(handle) = region.heap.find(offset) {
             // Refused only where records have run out: the block then keeps the rest.

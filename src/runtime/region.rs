@@ -16,6 +16,9 @@ pub enum RegionSource {
     MapHuge,
     /// The caller's functions, called from whatever thread needs memory, outside any lock. They must not call the pool.
     Functions(Callbacks),
+    /// The same, and what the functions give is anonymous private memory of whole pages: free ones are given back to the
+    /// system by `madvise`, after which they read as zeros.
+    Pages(Callbacks),
 }
 
 // SAFETY: the variant with pointers promises that any thread may call its functions.
@@ -33,7 +36,7 @@ pub(crate) enum Backing {
     /// Pages of the system: the whole mapping.
     Mapped { start: NonNull<u8>, bytes: usize },
     /// The caller's functions.
-    Given { start: NonNull<u8>, bytes: usize, align: usize, fns: Callbacks },
+    Given { start: NonNull<u8>, bytes: usize, align: usize, fns: Callbacks, pages: bool },
 }
 
 /// A region: an address range and its heap. Boxed by the pool, since the bins alone are 3.6 KiB.
@@ -108,8 +111,9 @@ impl Region {
                 let (start, bytes) = map(bytes, huge).ok_or_else(no_memory)?;
                 Backing::Mapped { start, bytes }
             }
-            RegionSource::Functions(fns) => {
-                let align = align.max(GRANULE as usize);
+            RegionSource::Functions(fns) | RegionSource::Pages(fns) => {
+                let pages = matches!(source, RegionSource::Pages(_));
+                let align = align.max(if pages { page_size() } else { GRANULE as usize });
                 // SAFETY: the function is called as its type documents, outside any lock of the pool.
                 let memory = unsafe { (fns.allocate)(fns.user, bytes, align) };
                 let start = NonNull::new(memory.cast::<u8>()).ok_or_else(no_memory)?;
@@ -118,7 +122,7 @@ impl Region {
                     unsafe { (fns.deallocate)(fns.user, memory, bytes, align) };
                     return Err(Error::alignment("the memory source returned a misaligned region").needed(align as u64));
                 }
-                Backing::Given { start, bytes, align, fns: *fns }
+                Backing::Given { start, bytes, align, fns: *fns, pages }
             }
         };
         let (start, bytes) = match backing {
@@ -150,7 +154,7 @@ impl Region {
 
     /// Whether [`discard_pages`] may be used on its free blocks.
     pub(crate) fn discardable(&self) -> bool {
-        matches!(self.backing, Backing::Mapped { .. })
+        matches!(self.backing, Backing::Mapped { .. } | Backing::Given { pages: true, .. })
     }
 }
 
@@ -196,7 +200,7 @@ fn give_back(backing: &Backing) {
         Backing::Lent => {}
         Backing::Mapped { start, bytes } => unmap(start, bytes),
         // SAFETY: the memory came from the function's partner with these bytes, and this is its only owner.
-        Backing::Given { start, bytes, align, fns } => unsafe {
+        Backing::Given { start, bytes, align, fns, .. } => unsafe {
             (fns.deallocate)(fns.user, start.as_ptr().cast(), bytes, align)
         },
     }

@@ -140,7 +140,7 @@ void no_memory_is_null() {
 
 int main() {
     RUN(a_network_is_served_from_its_plan);
-    RUN(the_last_reference_goes_on_any_thread);
+    RUN_THREADS(the_last_reference_goes_on_any_thread);
     RUN(no_memory_is_null);
     return DONE();
 }

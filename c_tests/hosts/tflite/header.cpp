@@ -237,6 +237,63 @@ static void in_place() {
     CHECK(output.tensors[2].data.raw != output.tensors[3].data.raw);
 }
 
+static void sharing_and_what_forbids_it() {
+    auto at = [](Model &m, size_t t) { return m.tensors[t].data.raw; };
+    /* An input of the graph is never taken over, an intermediate that dies is. */
+    Model chain(5, {0, 1}, {op({0}, {2}), op({2, 1}, {3}, {}, kR), op({3}, {4})}, {4});
+    chain.tensors[2].bytes = chain.tensors[3].bytes = 24;
+    Run(&chain).all();
+    CHECK(at(chain, 2) == at(chain, 3));
+    Model input(5, {0, 1}, {op({0, 1}, {2}, {}, kR), op({4}, {3})}, {3});
+    input.tensors[0].bytes = input.tensors[2].bytes = 24;
+    input.tensors[0].allocation_type = kAreniteDynamic;
+    Run(&input).all();
+    CHECK(at(input, 0) == nullptr && at(input, 2) != nullptr);
+    /* Unmodified data alone does not say which input may be shared. */
+    Model vague(4, {0}, {op({0}, {1}), op({1}, {2}, {}, ARENITE_INPLACE_DATA_UNMODIFIED), op({2}, {3})}, {3});
+    vague.tensors[1].bytes = vague.tensors[2].bytes = 24;
+    Run(&vague).all();
+    CHECK(at(vague, 1) != at(vague, 2));
+    /* ADD, RESHAPE, ADD: the reshape shares, the first ADD not with the graph's inputs, the last not as its output. */
+    const uint64_t add = ARENITE_INPLACE_INPUT0 | ARENITE_INPLACE_INPUT1;
+    Model mixed(5, {0, 1}, {op({0, 1}, {2}, {}, add), op({2}, {3}, {}, kR), op({3, 1}, {4}, {}, add)}, {4});
+    for (mock::Tensor &t : mixed.tensors) t.bytes = 24;
+    Run(&mixed).all();
+    CHECK(at(mixed, 2) == at(mixed, 3) && at(mixed, 4) != at(mixed, 3));
+    CHECK(at(mixed, 2) != at(mixed, 0) && at(mixed, 2) != at(mixed, 1));
+    /* Two references to one tensor: both operands would be written over. A constant's partner may be. */
+    Model twice(6, {0}, {op({0}, {1}), op({1, 1}, {2}, {}, add), op({3, 2}, {4}, {}, add), op({4}, {5})}, {5});
+    for (mock::Tensor &t : twice.tensors) t.bytes = 24;
+    twice.tensors[3].allocation_type = kAreniteMmapRo;
+    Run(&twice).all();
+    CHECK(at(twice, 1) != at(twice, 2) && at(twice, 2) == at(twice, 4));
+    /* Only the input that the operator names. */
+    Model second(5, {0}, {op({0}, {1}), op({0}, {2}), op({1, 2}, {3}, {}, ARENITE_INPLACE_INPUT1), op({3}, {4})}, {4});
+    for (mock::Tensor &t : second.tensors) t.bytes = 24;
+    Run(&second).all();
+    CHECK(at(second, 3) == at(second, 2) && at(second, 3) != at(second, 1));
+}
+
+static void reuse_and_another_graph() {
+    Model g(6, {0, -1}, {op({0}, {1}), op({1}, {2}), op({2, 0}, {4}, {5}), op({4, -1}, {3})}, {3});
+    g.tensors[1].bytes = 40;
+    Run run(&g);
+    run.all().expect({{1, 4}, {2, 44}, {3, 4}, {5, 4}, {4, 24}});
+    size_t arena = 0, persistent = 0;
+    run.planner.GetAllocInfo(&arena, &persistent);
+    CHECK(arena >= 53);
+    /* The host changed its graph under the planner, as delegates do, and plans anew. */
+    Model s = s_graph();
+    Run other(&s);
+    other.all();
+    Model smaller(6, {0, 1}, {op({0, 1}, {3})}, {3});
+    s = smaller;
+    for (size_t i = 0; i < s.ops.size(); i++) s.nodes[i] = {&s.ops[i].in, &s.ops[i].out, &s.ops[i].tmp};
+    CHECK(other.planner.PlanAllocations() == Lite::kOk);
+    other.execute(0, 0);
+    other.expect({{0, 0}, {1, 4}, {3, 12}});
+}
+
 static void kinds_and_memory() {
     Model v = t_graph();
     v.tensors[1].allocation_type = kAreniteArenaRwPersistent;
@@ -278,6 +335,8 @@ int main() {
     RUN(simple_graphs);
     RUN(temporaries_and_resets);
     RUN(in_place);
+    RUN(sharing_and_what_forbids_it);
+    RUN(reuse_and_another_graph);
     RUN(kinds_and_memory);
     return check_done();
 }

@@ -105,8 +105,8 @@ impl Object {
 
     fn tell(&self) {
         let profile = || record::subgraph(&self.view(), &self.state, self.subgraph);
-        let title = || format!("TensorFlow Lite, subgraph {}", self.subgraph);
-        let picture = || self.state.picture(&self.view(), title());
+        let title = format!("TensorFlow Lite, subgraph {}", self.subgraph);
+        let picture = |page| self.state.picture(&self.view(), &title, page);
         report::update(self.entry, &self.state.figures, profile, picture);
     }
 }

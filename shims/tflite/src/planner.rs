@@ -9,7 +9,7 @@ use arenite::planner::bound::lower_bound;
 use arenite::planner::check::check;
 use arenite::planner::{plan, BufferSpec, Options, Plan, Problem, Stats, Strategy};
 use arenite::units::Align;
-use arenite::view::{svg, Report};
+use arenite::view::{html, svg, Overview, Report};
 
 use crate::memory::{Contents, Memory};
 use crate::report::Figures;
@@ -265,8 +265,8 @@ impl State {
         self.figures.partial_resets += 1;
     }
 
-    /// The plan in force as an SVG picture; `None` where it cannot be drawn.
-    pub fn picture(&self, view: &View<'_>, title: String) -> Option<String> {
+    /// The plan in force as a picture, SVG or a page to explore; `None` where it cannot be drawn.
+    pub fn picture(&self, view: &View<'_>, title: &str, page: bool) -> Option<String> {
         let (problem, ids) = self.problem().ok()?;
         let f = &self.figures;
         let plan = Plan {
@@ -280,9 +280,26 @@ impl State {
             stats: Stats::default(),
         };
         let label = |i: usize| (ids[i].to_string(), crate::record::name(view, ids[i]));
-        let report = Report::of_problem(title, &problem, &plan, &label, &|s| (s.into(), s.into())).ok()?;
+        let report = Report::of_problem(title.into(), &problem, &plan, &label, &|s| (s.into(), s.into())).ok()?;
         let mut out = Vec::new();
-        svg(&mut out, &report).ok()?;
+        if page {
+            let entries = [report];
+            let overview = Overview {
+                title,
+                entries: &entries,
+                persistent_bytes: f.persistent_bytes,
+                resource_bytes: 0,
+                constant_bytes: 0,
+                scratch_bytes: None,
+                alignment: f.alignment,
+                in_place: true,
+                strategy: f.strategy,
+                warnings: &[],
+            };
+            html(&mut out, &[&overview]).ok()?;
+        } else {
+            svg(&mut out, &report).ok()?;
+        }
         String::from_utf8(out).ok()
     }
 

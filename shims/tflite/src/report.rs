@@ -104,12 +104,12 @@ pub fn enter(library: &'static str, key: usize, subgraph: i32, figures: Figures)
 }
 
 /// Brings an entry up to date and writes the files where they are not too many writes yet. `profile` and `picture` are
-/// only called where they are wanted.
+/// only called where they are wanted; the latter is told whether a page is wanted, not an SVG file.
 pub fn update(
     entry: usize,
     figures: &Figures,
     profile: impl FnOnce() -> Value,
-    picture: impl FnOnce() -> Option<String>,
+    picture: impl FnOnce(bool) -> Option<String>,
 ) {
     let s = settings();
     let mut all = entries();
@@ -118,8 +118,8 @@ pub fn update(
     if s.record.is_some() {
         e.profile = Some(profile());
     }
-    if s.report.as_ref().is_some_and(|p| has_extension(p, "svg")) {
-        e.picture = picture();
+    if let Some(page) = s.report.as_ref().and_then(|p| wants_picture(p)) {
+        e.picture = picture(page);
     }
     if figures.executes <= EAGER {
         write(&all);
@@ -141,7 +141,7 @@ fn write_all() {
 fn write(all: &[Entry]) {
     let s = settings();
     if let Some(path) = &s.report {
-        if has_extension(path, "svg") {
+        if wants_picture(path).is_some() {
             let pictures = all.iter().filter_map(|e| e.picture.as_ref());
             pictures.enumerate().for_each(|(i, picture)| put(&numbered(path, i + 1), picture));
         } else {
@@ -163,6 +163,12 @@ fn write(all: &[Entry]) {
 
 fn has_extension(path: &Path, extension: &str) -> bool {
     path.extension().is_some_and(|e| e == extension)
+}
+
+/// Whether a report is a picture, and then whether it is a page.
+fn wants_picture(path: &Path) -> Option<bool> {
+    let page = has_extension(path, "html");
+    (page || has_extension(path, "svg")).then_some(page)
 }
 
 fn pretty(value: &Value) -> String {

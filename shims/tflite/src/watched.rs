@@ -68,7 +68,7 @@ fn note(this: *mut Planner, change: impl FnOnce(&mut Figures)) {
         Some((watch.entry, watch.figures.clone()))
     });
     if let Some((entry, figures)) = told {
-        report::update(entry, &figures, || Value::Null, || None);
+        report::update(entry, &figures, || Value::Null, |_| None);
     }
 }
 

@@ -188,6 +188,20 @@ impl Replay {
         }
     }
 
+    /// Joins the frame at `position`: what comes before it counts as refused, but not as missing.
+    pub fn skip(&mut self, plan: &FramePlan, position: usize) {
+        while (self.next as usize) < position.min(plan.len()) {
+            let k = self.next;
+            self.next += 1;
+            self.pass(plan, k);
+        }
+    }
+
+    /// The position of the next request in the frame; the frame's length at its end.
+    pub fn position(&self) -> usize {
+        self.next as usize
+    }
+
     /// Live blocks.
     pub fn live(&self) -> u32 {
         self.live
@@ -230,7 +244,7 @@ impl Replay {
 
 /// Whether a request is the one a slot was recorded for.
 #[inline]
-fn fits(slot: &Slot, granules: u64, align: u64) -> bool {
+pub(super) fn fits(slot: &Slot, granules: u64, align: u64) -> bool {
     u64::from(slot.asked) == granules && align <= 1 << slot.align_log2
 }
 

@@ -7,8 +7,8 @@ use super::eject;
 use super::indexed;
 use super::instance::Instance;
 use super::options::{Options, Progress};
-use super::order::{self, Order};
-use super::search::{Cell, Outcome, Search};
+use super::order;
+use super::schedule::{search, searchable};
 use super::stream;
 use super::valley::{self, ByRank, ByStart, Picker};
 use super::window::{self, Index, Repack};
@@ -22,21 +22,21 @@ use crate::planner::problem::Problem;
 use crate::units::{Align, Bytes};
 
 /// The best plan so far and what is known about better ones.
-struct Best {
+pub(super) struct Best {
     /// In bytes, one per buffer of the instance.
     offsets: Vec<Bytes>,
-    arena: Bytes,
-    bound: Bytes,
+    pub arena: Bytes,
+    pub bound: Bytes,
     strategy: Strategy,
     /// Good enough not to search: the bound rounded up to the plan's alignment, or the capacity asked about.
-    goal: Bytes,
+    pub goal: Bytes,
     /// Good enough to end the heuristics: the bound itself where they cost next to nothing, else the goal.
     ideal: Bytes,
-    stats: Stats,
+    pub stats: Stats,
 }
 
 impl Best {
-    fn offer(&mut self, arena: Bytes, strategy: Strategy, offsets: impl FnOnce() -> Vec<Bytes>) {
+    pub fn offer(&mut self, arena: Bytes, strategy: Strategy, offsets: impl FnOnce() -> Vec<Bytes>) {
         // An arena of 2^64 - 1 bytes is as large as the mark for none.
         if arena < self.arena || self.offsets.is_empty() {
             self.arena = arena;
@@ -50,7 +50,7 @@ impl Best {
         self.arena <= limit && (self.arena < Bytes::MAX || !self.offsets.is_empty())
     }
 
-    fn done(&self) -> bool {
+    pub fn done(&self) -> bool {
         self.within(self.goal)
     }
 
@@ -83,16 +83,26 @@ pub(super) fn solve(
     let mut compared = false;
     let totals = instance.totals().ok_or(Error::overflow("the sizes alive at one step do not fit 64 bits"))?;
     // With gaps in lifetimes the hulls are planned, which is valid and a start.
-    if options.rules.heuristics && instance.fixed.is_empty() {
-        valleys(&instance, &totals, &mut best);
+    let skyline = options.rules.heuristics && instance.fixed.is_empty();
+    // Past that, rounding up could wrap; nothing real is as large.
+    let sane = |best: &Best| best.arena < 1 << 62;
+    if skyline {
+        let large = !searchable(&instance);
+        let orders = valley_orders(&instance, &totals, 0..if large { FIRST_ORDERS } else { ORDERS }, &mut best);
+        // Repacking where one of the first plans sticks out costs less than the other orders do.
+        if large && !best.done() && orders && sane(&best) {
+            windows(&instance, align, options, WINDOW_NODES / 2, &mut best, progress);
+        }
+        if large && !best.done() {
+            valley_orders(&instance, &totals, FIRST_ORDERS..ORDERS, &mut best);
+        }
     }
     if !best.ideal() {
         compared = greedy(problem, &instance, &mut best)?;
     }
-    // Past that, rounding up could wrap; nothing real is as large.
-    let sane = best.arena < 1 << 62;
+    let sane = sane(&best);
     if sane && !best.done() && options.rules.heuristics && instance.len() > WINDOWS_FROM {
-        windows(&instance, align, options, &mut best, progress);
+        windows(&instance, align, options, WINDOW_NODES, &mut best, progress);
     }
     if sane && !best.done() {
         search(&instance, &totals, align, options, &mut best, progress);
@@ -118,52 +128,55 @@ pub(super) fn solve(
 /// rule by the padding of one buffer either.
 const CHEAP: usize = 4096;
 
-/// Tier 0: the skyline heuristic in several orders.
-fn valleys(instance: &Instance, totals: &[u64], best: &mut Best) {
+/// Orders of the skyline heuristic, that of time among them, and how many of them large problems are given at first.
+const ORDERS: usize = order::VALLEY.len() + 1;
+const FIRST_ORDERS: usize = 2;
+
+/// Tier 0: the skyline heuristic in some of its orders. The one that wins most often comes first, the one of time second:
+/// it has no worst case. False if none of them made a plan.
+fn valley_orders(instance: &Instance, totals: &[u64], orders: core::ops::Range<usize>, best: &mut Best) -> bool {
     let (n, sections) = (instance.len(), instance.sections());
     if n == 0 {
-        return;
+        return false;
     }
-    let offer = |offsets: Option<Vec<u64>>, best: &mut Best| {
-        let Some(offsets) = offsets else { return };
-        if let Some(arena) = instance.arena(&offsets) {
-            best.offer(arena, Strategy::Valley, || offsets.iter().map(|o| o * instance.unit).collect());
-        }
-    };
     let limit = |best: &Best| if best.arena == Bytes::MAX { u64::MAX } else { best.arena.div_ceil(instance.unit) };
     let peaks = order::peaks(instance, totals);
     // Shared by the orders: c n log n, and for small problems what takes some hundred milliseconds at most.
     let mut steps = (8 * n as u64 * u64::from(n.ilog2() + 1)).max(60_000_000);
-    // The order that wins most often comes first, the one of time second: it has no worst case.
-    for (k, keys) in order::VALLEY.iter().enumerate() {
-        if k == 1 {
+    for k in orders {
+        let found = if k == 1 {
             let mut by_start: Vec<u32> = (0..n as u32).collect();
             by_start.sort_unstable_by_key(|&i| {
                 let h = instance.hull[i as usize];
                 (h.lo, core::cmp::Reverse((instance.raw[i as usize], h.up)), instance.source[i as usize])
             });
             let mut picker = ByStart::new(by_start, &instance.hull, sections);
-            let found = valley::run(instance, &instance.hull, &mut picker, limit(best), u64::MAX);
-            offer(found, best);
-            if best.ideal() {
-                return;
+            valley::run(instance, &instance.hull, &mut picker, limit(best), u64::MAX)
+        } else {
+            let sorted = order::sorted(instance, &order::VALLEY[k.saturating_sub(1)], &peaks);
+            let mut picker = ByRank::new(sorted, &instance.hull, sections);
+            let found = valley::run(instance, &instance.hull, &mut picker, limit(best), steps);
+            steps = steps.saturating_sub(picker.steps());
+            found
+        };
+        if let Some(offsets) = found {
+            if let Some(arena) = instance.arena(&offsets) {
+                best.offer(arena, Strategy::Valley, || offsets.iter().map(|o| o * instance.unit).collect());
             }
         }
-        let sorted = order::sorted(instance, keys, &peaks);
-        let mut picker = ByRank::new(sorted, &instance.hull, sections);
-        let found = valley::run(instance, &instance.hull, &mut picker, limit(best), steps);
-        steps = steps.saturating_sub(picker.steps());
-        offer(found, best);
         if best.ideal() {
-            return;
+            break;
         }
     }
+    !best.offsets.is_empty()
 }
 
 /// The greedy rules: those that look at pairs where the pairs can be listed, first fit in any case.
 fn greedy(problem: &Problem, instance: &Instance, best: &mut Best) -> Result<bool, Error> {
-    let affordable = Conflicts::count(problem) <= indexed::LISTED_PAIRS;
-    let conflicts = affordable.then(|| Conflicts::of(problem));
+    let pairs = Conflicts::count(problem);
+    let listed = pairs <= indexed::LISTED_PAIRS;
+    let affordable = listed || pairs <= 4 * instance.len() as u64 * u64::from(instance.len().max(1).ilog2() + 1);
+    let conflicts = listed.then(|| Conflicts::of(problem));
     for strategy in [Strategy::GreedyBySize, Strategy::FirstFit, Strategy::TflmGreedy] {
         let rule = strategy.rule().expect("a greedy strategy");
         let placed = if affordable {
@@ -188,7 +201,8 @@ fn greedy(problem: &Problem, instance: &Instance, best: &mut Best) -> Result<boo
 
 /// Buffers above which windows are tried before a search of the whole.
 const WINDOWS_FROM: usize = 700;
-/// Nodes spent on windows at most, whatever the effort: no budget may be a share of it, or more effort could be worse.
+/// Nodes spent on windows at most, whatever the effort: no budget may be a share of it, or more effort could be worse. A
+/// window is small whatever the problem, so `auto`'s limit by the number of buffers does not apply.
 const WINDOW_NODES: u64 = 300_000;
 /// Neighbours that ejection may look at: some ten thousand moves where lifetimes are short.
 const NEIGHBOURS: u64 = 15_000_000;
@@ -198,12 +212,13 @@ fn windows(
     instance: &Instance,
     align: Align,
     options: &Options,
+    most: u64,
     best: &mut Best,
     progress: &mut dyn FnMut(&Progress) -> ControlFlow<()>,
 ) {
     let step = align.bytes().max(instance.unit);
-    let most = if searchable(instance) { 30 * instance.len() as u64 } else { WINDOW_NODES };
-    let budget = most.min(WINDOW_NODES).min(options.budget(instance.len()));
+    let most = if searchable(instance) { most.min(30 * instance.len() as u64) } else { most };
+    let budget = most.min(options.effort.unwrap_or(u64::MAX));
     let index = Index::of(instance);
     let mut offsets: Vec<u64> = best.offsets.iter().map(|o| o / instance.unit).collect();
     let mut low = best.goal;
@@ -232,121 +247,6 @@ fn windows(
             Repack::Met => {}
             Repack::Stuck => low = if low == best.goal { low + 1 } else { target },
             Repack::Stopped => return,
-        }
-    }
-}
-
-/// Whether the instance is small enough to be searched as a whole.
-fn searchable(instance: &Instance) -> bool {
-    instance.len() <= Search::<i64>::MOST && instance.sections() <= usize::from(u16::MAX)
-}
-
-/// Tier 1: the exact search, in numbers as narrow as the arena allows.
-fn search(
-    instance: &Instance,
-    totals: &[u64],
-    align: Align,
-    options: &Options,
-    best: &mut Best,
-    progress: &mut dyn FnMut(&Progress) -> ControlFlow<()>,
-) {
-    if !searchable(instance) {
-        return;
-    }
-    let most = best.arena.div_ceil(instance.unit);
-    if most < i16::LIMIT {
-        rounds::<i16>(instance, totals, align, options, best, progress);
-    } else if most < i32::LIMIT {
-        rounds::<i32>(instance, totals, align, options, best, progress);
-    } else if most < i64::LIMIT {
-        rounds::<i64>(instance, totals, align, options, best, progress);
-    }
-}
-
-/// The smallest arena above `floor` that offsets in units can make.
-fn attainable(instance: &Instance, floor: Bytes) -> Bytes {
-    let unit = instance.unit;
-    let above = |raw: Bytes| (raw % unit + unit - floor % unit) % unit;
-    let least = instance.raw.iter().map(|&r| if above(r) == 0 { unit } else { above(r) }).min().unwrap_or(0);
-    floor.saturating_add(least)
-}
-
-fn rounds<V: Cell>(
-    instance: &Instance,
-    totals: &[u64],
-    align: Align,
-    options: &Options,
-    best: &mut Best,
-    progress: &mut dyn FnMut(&Progress) -> ControlFlow<()>,
-) {
-    let n = instance.len() as u64;
-    let step = align.bytes().max(instance.unit);
-    let mut search = Search::<V>::new(instance, totals, options.rules);
-    let effort = options.budget(instance.len());
-    let mut share = 8 * n;
-    let mut tries = 0u32;
-    for round in 0u32.. {
-        share += share * 2 / 5;
-        for pass in 0..3 {
-            let low = pass == 0;
-            // Disturbed orders take turns with pure ones: what the orders have in common may be what is wrong, yet a pure
-            // one often solves at once what it did not solve for another target.
-            let noise = match pass {
-                0 if round % 4 != 0 => round,
-                2 => round + 1,
-                _ => 0,
-            };
-            // The bound itself is what most problems meet; where it was not met early it is tried less often.
-            if low && options.capacity.is_none() && round > 6 && round % 3 != 0 {
-                continue;
-            }
-            let chosen = |k: usize| options.rules.order.is_none_or(|o| usize::from(o) == k);
-            for (_, order) in order::SEARCH.iter().enumerate().filter(|o| chosen(o.0)) {
-                let order = &Order { noise, ..*order };
-                let bottom = best.bound.next_multiple_of(step);
-                let target = match options.capacity {
-                    Some(capacity) => capacity.max(best.bound),
-                    None if low => bottom,
-                    None => {
-                        let top = (best.arena - 1) / step * step;
-                        let room = top.saturating_sub(bottom);
-                        // Which target a given order happens to hit is chaotic, so the targets spread evenly over the
-                        // upper half of what is open (multiples of the golden ratio) and never repeat.
-                        tries = tries.wrapping_add(0x9e37_79b9);
-                        top - ((u128::from(room / 2) * u128::from(tries)) >> 32) as u64 / step * step
-                    }
-                };
-                let spent = best.stats.nodes;
-                let (arena, lower) = (best.arena, best.bound);
-                let outcome = search.run(order, target, share.min(effort.saturating_sub(spent)), &mut |nodes| {
-                    progress(&Progress { nodes: spent + nodes, arena_bytes: arena, lower_bound: lower }).is_break()
-                });
-                best.stats.nodes += search.nodes();
-                match outcome {
-                    Outcome::Found => {
-                        let offsets = search.offsets();
-                        let arena = instance.arena(&offsets).expect("within the target");
-                        best.offer(arena, Strategy::Search, || offsets.iter().map(|o| o * instance.unit).collect());
-                    }
-                    Outcome::Infeasible => {
-                        best.bound = attainable(instance, target);
-                        best.stats.nodes_to_proof = best.stats.nodes;
-                        best.goal = best.goal.max(best.bound.next_multiple_of(step));
-                        if options.capacity.is_some() {
-                            return;
-                        }
-                    }
-                    Outcome::Stopped => return,
-                    Outcome::Budget if best.stats.nodes >= effort => return,
-                    Outcome::Budget => {}
-                }
-                if best.done() {
-                    return;
-                }
-            }
-            if options.capacity.is_some() {
-                break;
-            }
         }
     }
 }

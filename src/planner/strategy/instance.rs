@@ -29,8 +29,10 @@ pub(crate) struct Instance {
     pub align: Vec<u64>,
     /// Fixed offsets in units, `u64::MAX` where free; empty where nothing is fixed.
     pub fixed: Vec<u64>,
-    /// Moments of birth or death within each lifetime: its length, whatever the scale of time.
+    /// Steps alive.
     pub life: Vec<u64>,
+    /// Stretches without birth or death within each lifetime: its length, whatever the scale of time.
+    pub moments: Vec<u32>,
     /// First and one past the last section of each buffer.
     pub hull: Vec<Range>,
     /// For buffers of several spans, `pieces[starts[i]..starts[i + 1]]`; both empty where all have one.
@@ -94,7 +96,8 @@ impl Instance {
             let spans = problem.spans(i);
             let hull = Range { lo: sections.from(spans[0].first), up: sections.to(spans[spans.len() - 1].last) };
             out.hull.push(hull);
-            out.life.push(spans.iter().map(|s| sections.moments(s.first, s.last)).sum());
+            out.life.push(spans.iter().map(|s| u64::from(s.last - s.first) + 1).sum());
+            out.moments.push(spans.iter().map(|s| sections.moments(s.first, s.last)).sum());
             if several {
                 out.starts.push(out.pieces.len() as u32);
                 for s in spans {
@@ -155,6 +158,7 @@ impl Instance {
         self.size.reserve_exact(n);
         self.raw.reserve_exact(n);
         self.life.reserve_exact(n);
+        self.moments.reserve_exact(n);
         self.hull.reserve_exact(n);
     }
 
@@ -229,6 +233,7 @@ impl Instance {
             out.size.push(self.size[i]);
             out.raw.push(self.raw[i]);
             out.life.push(self.life[i]);
+            out.moments.push(self.moments[i]);
             out.hull.push(clip(&self.hull[i]));
             if !self.align.is_empty() {
                 out.align.push(self.align[i]);
@@ -246,6 +251,7 @@ impl Instance {
             out.size.push(size);
             out.raw.push(size * self.unit);
             out.life.push(u64::from(range.up - range.lo));
+            out.moments.push(range.up - range.lo);
             out.hull.push(clip(&range));
             out.fixed.push(at);
             if !self.align.is_empty() {

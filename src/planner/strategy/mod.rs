@@ -6,6 +6,7 @@ mod indexed;
 mod instance;
 mod options;
 mod order;
+mod schedule;
 mod search;
 mod sections;
 mod stream;

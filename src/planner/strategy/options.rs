@@ -49,7 +49,7 @@ pub struct Rules {
     /// Whether to try the heuristics before search.
     pub heuristics: bool,
     /// Search in this order only.
-    pub order: Option<u8>,
+    pub order: Option<u16>,
 }
 
 impl Default for Rules {

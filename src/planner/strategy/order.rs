@@ -17,68 +17,110 @@ pub(crate) enum Key {
     Sections,
     /// Size times sections spanned.
     Bulk,
+    /// Moments alive.
+    Moments,
+    /// Size times moments alive.
+    Expanse,
     /// Size.
     Size,
 }
 
-use Key::{Area, Bulk, Life, Sections, Size, Total};
+use Key::{Area, Bulk, Expanse, Life, Moments, Sections, Size, Total};
 
-/// Criteria in sequence, and whether totals are taken again from what is left once a part of the problem splits off.
+/// How buffers are compared.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Rule {
+    /// Criteria in sequence.
+    Keys([Key; 3]),
+    /// The product of powers of total, sections, moments and size, with these exponents.
+    Powers([i32; 4]),
+}
+
+/// An order of priority.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Order {
-    pub keys: [Key; 3],
+    pub rule: Rule,
+    /// Whether totals are taken again from what is left once a part of the problem splits off.
     pub again: bool,
-    /// 0, or the seed of a disturbance by up to an eighth, a quarter, three eighths or half of each value: later rounds try other orders of the same kind.
-    pub noise: u32,
 }
 
 impl Order {
     /// A number of its own for each order.
     pub fn salt(&self) -> u64 {
-        let code = self.keys.iter().fold(u64::from(self.again), |c, &k| c * 8 + k as u64);
-        (code + 1 + (u64::from(self.noise) << 20)).wrapping_mul(0xd6e8_feb8_6659_fd93)
+        let step = |c: u64, k: u64| (c ^ k).wrapping_mul(0xd6e8_feb8_6659_fd93);
+        match self.rule {
+            Rule::Keys(keys) => keys.iter().fold(u64::from(self.again) + 1, |c, &k| step(c, k as u64)),
+            Rule::Powers(powers) => powers.iter().fold(u64::from(self.again) + 3, |c, &k| step(c, k as u64)),
+        }
     }
 
     /// The order's key for buffer `i`, smallest first. Buffers that are alike get alike keys.
     pub fn key(&self, instance: &Instance, i: usize, peak: u64) -> [u64; 3] {
-        let mut hash = instance.size[i] ^ u64::from(instance.hull[i].lo) << 40 ^ u64::from(instance.hull[i].up) << 20;
-        self.keys.map(|k| {
-            let mut v = value(instance, k, i, peak);
-            if self.noise != 0 {
-                hash = (hash ^ u64::from(self.noise)).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-                hash ^= hash >> 29;
-                v += v * u128::from(hash >> 48 & 0x1fff) * u128::from(self.noise / 2 % 4 + 1) / (1 << 16);
+        match self.rule {
+            Rule::Keys(keys) => keys.map(|k| !u64::try_from(value(instance, k, i, peak)).unwrap_or(u64::MAX)),
+            Rule::Powers(powers) => {
+                let sections = value(instance, Sections, i, peak) as u64;
+                let factors = [peak, sections, u64::from(instance.moments[i]), instance.size[i]];
+                let score: i64 = (0..4).map(|k| i64::from(powers[k]) * log(factors[k])).sum();
+                [(score ^ i64::MAX) as u64, !sections, !instance.size[i]]
             }
-            !u64::try_from(v).unwrap_or(u64::MAX)
-        })
+        }
+    }
+
+    /// A member of the family of powers, a different one for each seed.
+    ///
+    /// What solves an instance is mostly fullness first and then some balance of length and size, but which balance is
+    /// chaotic: many short tries at different ones find it sooner than long tries at a few.
+    pub fn of_seed(seed: u32) -> Order {
+        let mut x = u64::from(seed) + 1;
+        let mut draw = |n: u64| {
+            x = x.wrapping_mul(0x9e37_79b9_7f4a_7c15);
+            x ^= x >> 29;
+            (x >> 20) % n
+        };
+        // The exponents of the others range to eight; totals differ little, so theirs takes thousands to decide.
+        let total = match draw(8) {
+            0 => 0,
+            1 => 1 << draw(4),
+            k => 64 << (2 * k.min(5) - 4 + draw(2)),
+        };
+        let mut one = |least: i32| draw((9 - least) as u64) as i32 + least;
+        Order { rule: Rule::Powers([total, one(-1), one(-1), one(-1)]), again: seed % 2 == 1 }
     }
 }
 
-const fn order(keys: [Key; 3], again: bool) -> Order {
-    Order { keys, again, noise: 0 }
+/// The logarithm to base 2 in units of 2^-20, linear between powers of two: the same on every machine.
+fn log(v: u64) -> i64 {
+    let Some(whole) = v.checked_ilog2() else { return 0 };
+    let part = (u128::from(v) << 20 >> whole) as i64 - (1 << 20);
+    i64::from(whole) << 20 | part
 }
 
-/// The orders search goes through, round robin. None of them solves every instance, together they solve most.
+const fn order(keys: [Key; 3], again: bool) -> Order {
+    Order { rule: Rule::Keys(keys), again }
+}
+
+/// The orders search begins with. None of them solves every instance, together they solve most.
 pub(crate) const SEARCH: [Order; 12] = [
     order([Total, Sections, Bulk], false),
     order([Total, Life, Area], true),
     order([Bulk, Total, Sections], false),
+    order([Total, Moments, Expanse], true),
     order([Sections, Bulk, Total], true),
     order([Total, Sections, Area], true),
     order([Total, Life, Area], false),
     order([Life, Area, Total], true),
+    order([Total, Moments, Expanse], false),
     order([Area, Life, Total], false),
-    order([Sections, Area, Total], false),
-    order([Size, Life, Total], false),
     order([Total, Area, Life], true),
-    order([Total, Sections, Bulk], true),
+    order([Expanse, Moments, Total], false),
 ];
 
 /// The orders of the valley heuristic besides the order of time.
 pub(crate) const VALLEY: [Order; 5] = [
     order([Total, Life, Area], false),
     order([Area, Life, Total], false),
-    Order { keys: [Sections, Bulk, Total], again: false, noise: 1 },
+    order([Sections, Bulk, Total], false),
     order([Total, Area, Life], false),
     order([Total, Size, Life], false),
 ];
@@ -99,6 +141,8 @@ fn value(instance: &Instance, key: Key, i: usize, peak: u64) -> u128 {
         Area => u128::from(instance.life[i]) * u128::from(instance.size[i]),
         Sections => instance.ranges(i).iter().map(|r| u128::from(r.up - r.lo)).sum(),
         Bulk => u128::from(instance.size[i]) * value(instance, Sections, i, peak),
+        Moments => u128::from(instance.moments[i]),
+        Expanse => u128::from(instance.size[i]) * u128::from(instance.moments[i]),
         Size => u128::from(instance.size[i]),
     }
 }

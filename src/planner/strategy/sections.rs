@@ -109,11 +109,11 @@ impl Sections {
     }
 
     /// How many stretches without birth or death the steps `first..=last` of a lifetime consist of.
-    pub fn moments(&self, first: Step, last: Step) -> u64 {
+    pub fn moments(&self, first: Step, last: Step) -> u32 {
         if self.upto.is_empty() {
             let upto = |t: Step| self.changes.partition_point(|&c| c <= u64::from(t));
-            return (upto(last) - upto(first) + 1) as u64;
+            return (upto(last) - upto(first) + 1) as u32;
         }
-        u64::from(self.upto[last as usize].1 - self.upto[first as usize].1 + 1)
+        self.upto[last as usize].1 - self.upto[first as usize].1 + 1
     }
 }

@@ -233,7 +233,9 @@ impl Session {
     /// Takes back the sizes given since the last commit, so that its addresses are valid again: the way on after a commit
     /// that failed. `Stale` where bindings or scratch requests changed too, or there is no memory.
     pub fn revert(&mut self) -> Result<(), Error> {
-        if self.restructured || self.current.is_none() || !self.main.is_committed() {
+        // A plan without bytes has all the memory it needs.
+        let held = self.current.as_ref().is_some_and(|p| p.bytes == 0 || self.main.is_committed());
+        if self.restructured || !held {
             return Err(Error::stale("more than sizes changed, or nothing is committed: commit"));
         }
         for (sheet, committed) in self.sheets.iter_mut().zip(&self.committed) {
