@@ -91,6 +91,8 @@ pub(crate) struct Shared {
     /// The other shards.
     pub(crate) more: Box<[Padded]>,
     pub(crate) outside: Lock<Outside>,
+    /// Held through a whole trim, so that a fork waits for its end: in the child nobody would give the held blocks back.
+    pub(crate) trims: Lock<()>,
     pub(crate) config: PoolConfig,
     pub(crate) debug: Option<Debug>,
     pub(crate) frames: Lock<FrameTable>,
@@ -150,6 +152,7 @@ impl Pool {
             inner: Lock::new(Inner::reserved().map_err(no_memory)?),
             more: more.into_boxed_slice(),
             outside: Lock::new(Outside::default()),
+            trims: Lock::new(()),
             config,
             watchers: AtomicU32::new(
                 u32::from(debug.is_some()) + u32::from(streams.is_some()) + if shards > 1 { SHARDED } else { 0 },
