@@ -39,6 +39,8 @@ pub mod plan;
 #[cfg(feature = "std")]
 pub mod planner;
 #[cfg(feature = "std")]
+pub mod planner_graph;
+#[cfg(feature = "std")]
 pub mod pool;
 #[cfg(feature = "std")]
 pub mod regions;
@@ -79,6 +81,8 @@ pub use order::*;
 pub use plan::*;
 #[cfg(feature = "std")]
 pub use planner::*;
+#[cfg(feature = "std")]
+pub use planner_graph::*;
 #[cfg(feature = "std")]
 pub use pool::*;
 #[cfg(feature = "std")]

@@ -7,23 +7,17 @@ use core::ops::ControlFlow;
 use alloc::vec::Vec;
 
 use super::abi::{self, Versioned};
-use super::graph::arenite_graph_t;
 use super::guard;
 use super::handle::{self, Opaque};
 use super::options::{
-    arenite_graph_options_t, optional_align, read_options, zero, ARENITE_STRATEGY_AUTO, ARENITE_STRATEGY_EXACT,
-    ARENITE_STRATEGY_FIRST_FIT, ARENITE_STRATEGY_GREEDY_BY_SIZE, ARENITE_STRATEGY_SEARCH, ARENITE_STRATEGY_TFLM_GREEDY,
-    ARENITE_STRATEGY_VALLEY, ARENITE_STRATEGY_WINDOWS,
+    optional_align, zero, ARENITE_STRATEGY_AUTO, ARENITE_STRATEGY_EXACT, ARENITE_STRATEGY_FIRST_FIT,
+    ARENITE_STRATEGY_GREEDY_BY_SIZE, ARENITE_STRATEGY_SEARCH, ARENITE_STRATEGY_TFLM_GREEDY, ARENITE_STRATEGY_VALLEY,
+    ARENITE_STRATEGY_WINDOWS,
 };
-use super::plan::{arenite_plan_t, lifetime_of, PlanInner};
+use super::plan::{arenite_plan_t, PlanInner};
 use super::status::{arenite_failure_t, arenite_status_t};
-use crate::error::{Error, Subject};
-use crate::graph::liveness::Role;
-use crate::graph::lower::{lower, persistent, Lowered, Persistent};
-use crate::graph::owned::Graph;
-use crate::graph::tables::{Allocation, Tables};
+use crate::error::Error;
 use crate::planner::{plan_with, BufferSpec, Options, Plan, Problem, Progress, Span, Strategy};
-use crate::runtime::arena::{Layout, Place, Slot};
 use crate::units::DEFAULT_ALIGN;
 
 /// Buffers to place, and how. Threads: one at a time.
@@ -153,7 +147,7 @@ impl PlannerInner {
         }
     }
 
-    fn solve(&self, problem: &Problem) -> Result<Plan, Error> {
+    pub(super) fn solve(&self, problem: &Problem) -> Result<Plan, Error> {
         self.accept(problem, plan_with(problem, &self.options, &mut self.progress())?)
     }
 
@@ -363,88 +357,6 @@ pub unsafe extern "C" fn arenite_planner_plan(
 }
 
 pub(super) const INVALID: Error = Error::internal("a strategy made an invalid plan, please report it");
-
-/// Finds the lifetimes of a graph and places its tensors. Buffers added to the planner play no part in it.
-///
-/// `options` may be null for the defaults. The graph may be changed or destroyed afterwards.
-/// Returns: `ARENITE_OK`; `ARENITE_ERR_ARGUMENT` for an index out of range or a pin that fits nothing, with the node or
-/// tensor in the record; `ARENITE_ERR_UNKNOWN_SIZE` for a planned tensor whose size is unknown; `ARENITE_ERR_UNSUPPORTED`
-/// where subgraph calls nest too deeply; `ARENITE_ERR_OVERFLOW`; `ARENITE_ERR_BUSY`.
-/// Ownership: `*out` is the caller's until `arenite_plan_destroy`.
-///
-/// # Safety
-/// `planner` and `graph` are null or live; `options` is null or a struct of its `struct_size`; `out` is null or valid for
-/// one pointer write.
-#[no_mangle]
-#[must_use]
-pub unsafe extern "C" fn arenite_planner_plan_graph(
-    planner: *mut arenite_planner_t,
-    graph: *const arenite_graph_t,
-    options: *const arenite_graph_options_t,
-    out: *mut *mut arenite_plan_t,
-) -> arenite_status_t {
-    let body = |p: &mut PlannerInner| {
-        // SAFETY: the caller's contract on `out`.
-        let out = unsafe { guard::out(out, "the pointer for the plan is null") }?;
-        // SAFETY: the caller's contract on `options`.
-        let options = unsafe { read_options(options) }?;
-        // SAFETY: the caller's contract on `graph`.
-        let g = unsafe { handle::borrow(graph) }?;
-        let lowered = lower(&g.graphs, 0, &options, &g.pins)?;
-        known_sizes(&g.graphs, &lowered)?;
-        let persistent = persistent(&g.graphs, options.align, &[&lowered.lives])?;
-        let plan = p.solve(&lowered.problem)?;
-        out.write(handle::new(plan_of_graph(&g.graphs, &lowered, &persistent, plan)?)?);
-        Ok(())
-    };
-    // SAFETY: the caller's contract on `planner`.
-    unsafe { handle::exclusive(planner, body) }
-}
-
-/// A tensor that a node writes cannot be left out of the plan because its size is unknown.
-fn known_sizes(graphs: &[Graph], lowered: &Lowered) -> Result<(), Error> {
-    for (g, graph) in graphs.iter().enumerate() {
-        for t in 0..graph.tensor_count() {
-            let tensor = graph.tensor(t);
-            let used = !matches!(lowered.lives.own[g][t].role, Role::Unwritten | Role::Constant);
-            let planned = matches!(tensor.allocation, Allocation::ArenaRw | Allocation::ArenaRwPersistent);
-            if used && planned && tensor.bytes.is_none() {
-                let e = Error::unknown_size("the tensor's size is not known: set it or make the tensor dynamic");
-                return Err(e.tensor(t).and(Subject::Subgraph(g as u32)));
-            }
-        }
-    }
-    Ok(())
-}
-
-fn plan_of_graph(graphs: &[Graph], lowered: &Lowered, persistent: &Persistent, plan: Plan) -> Result<PlanInner, Error> {
-    let mut slots = Vec::with_capacity(graphs.len());
-    let mut lifetimes = Vec::with_capacity(graphs.len());
-    for (g, graph) in graphs.iter().enumerate() {
-        let slot = |t: usize| {
-            let tensor = graph.tensor(t);
-            let place = match (lowered.offset(&plan, g, t), persistent.offsets[g][t], tensor.allocation) {
-                (Some(offset), ..) => Place::Main { offset },
-                (_, Some(offset), _) => Place::Persistent { offset },
-                (_, _, Allocation::MmapRo) => Place::Constant,
-                _ => Place::None,
-            };
-            Slot { place, bytes: tensor.bytes.unwrap_or(0) }
-        };
-        slots.push((0..graph.tensor_count()).map(slot).collect());
-        lifetimes.push((0..graph.tensor_count()).map(|t| lifetime_of(lowered, g, t)).collect());
-    }
-    let layout = Layout {
-        main_bytes: plan.arena_bytes,
-        main_align: plan.align.max(DEFAULT_ALIGN),
-        persistent_bytes: persistent.bytes,
-        persistent_align: persistent.align.unwrap_or(DEFAULT_ALIGN).max(DEFAULT_ALIGN),
-        slots,
-    };
-    let buffers = lowered.problem.len() as u64;
-    let total_bytes = lowered.problem.total_bytes()?;
-    Ok(PlanInner { plan, problem: lowered.problem.clone(), layout, lifetimes, buffers, total_bytes })
-}
 
 /// Verifies offsets from anywhere against the added buffers: one offset per buffer, in the order they were added.
 ///
