@@ -1755,22 +1755,6 @@ arenite_status_t arenite_planner_plan(struct arenite_planner_t *planner,
                                       struct arenite_plan_t **out);
 
 /**
- * Finds the lifetimes of a graph and places its tensors. Buffers added to the planner play no part in it.
- *
- * `options` may be null for the defaults; with `ARENITE_GRAPH_REORDER` in them the plan may expect another execution order.
- * The graph may be changed or destroyed afterwards.
- * Returns: `ARENITE_OK`; `ARENITE_ERR_ARGUMENT` for an index out of range or a pin that fits nothing, with the node or
- * tensor in the record; `ARENITE_ERR_UNKNOWN_SIZE` for a planned tensor whose size is unknown; `ARENITE_ERR_UNSUPPORTED`
- * where subgraph calls nest too deeply; `ARENITE_ERR_OVERFLOW`; `ARENITE_ERR_BUSY`.
- * Ownership: `*out` is the caller's until `arenite_plan_destroy`.
- */
-ARENITE_NODISCARD
-arenite_status_t arenite_planner_plan_graph(struct arenite_planner_t *planner,
-                                            const struct arenite_graph_t *graph,
-                                            const struct arenite_graph_options_t *options,
-                                            struct arenite_plan_t **out);
-
-/**
  * Verifies offsets from anywhere against the added buffers: one offset per buffer, in the order they were added.
  *
  * Writes the arena those offsets need. Returns: `ARENITE_OK`; else the record names the two buffers that are alive
@@ -2683,6 +2667,42 @@ arenite_status_t arenite_plan_order(const struct arenite_plan_t *plan,
                                     uint32_t subgraph,
                                     uint32_t *nodes,
                                     uint64_t count);
+
+/* ---- planner ----------------------------------------------------------------------------------- */
+
+/**
+ * Adds the tensors of a graph as buffers, with their lifetimes, alignments and shared bytes, so that
+ * `arenite_planner_fit`, `_replan`, `_regions` and `_check` can be asked about it.
+ *
+ * Tensors of the subgraphs it calls are added too. `buffers` gets the index of each tensor of subgraph 0 among the
+ * planner's buffers, or `ARENITE_NO_INDEX` where it gets no bytes of the reusable arena; it is null with `count` 0, or
+ * `count` is the number of those tensors. `options` may be null for the defaults. The graph may be changed or destroyed
+ * afterwards. Steps are those of the graph's flattened execution, from 0: graphs added to one planner run side by side.
+ * Returns and errors as `arenite_planner_plan_graph`; also `ARENITE_ERR_ARGUMENT` for another `count`. Nothing is added
+ * where it fails.
+ */
+ARENITE_NODISCARD
+arenite_status_t arenite_planner_add_graph(struct arenite_planner_t *planner,
+                                           const struct arenite_graph_t *graph,
+                                           const struct arenite_graph_options_t *options,
+                                           uint32_t *buffers,
+                                           uint64_t count);
+
+/**
+ * Finds the lifetimes of a graph and places its tensors. Buffers added to the planner play no part in it.
+ *
+ * `options` may be null for the defaults; with `ARENITE_GRAPH_REORDER` in them the plan may expect another execution order.
+ * The graph may be changed or destroyed afterwards.
+ * Returns: `ARENITE_OK`; `ARENITE_ERR_ARGUMENT` for an index out of range or a pin that fits nothing, with the node or
+ * tensor in the record; `ARENITE_ERR_UNKNOWN_SIZE` for a planned tensor whose size is unknown; `ARENITE_ERR_UNSUPPORTED`
+ * where subgraph calls nest too deeply; `ARENITE_ERR_OVERFLOW`; `ARENITE_ERR_BUSY`.
+ * Ownership: `*out` is the caller's until `arenite_plan_destroy`.
+ */
+ARENITE_NODISCARD
+arenite_status_t arenite_planner_plan_graph(struct arenite_planner_t *planner,
+                                            const struct arenite_graph_t *graph,
+                                            const struct arenite_graph_options_t *options,
+                                            struct arenite_plan_t **out);
 
 /* ---- pool -------------------------------------------------------------------------------------- */
 

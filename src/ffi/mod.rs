@@ -47,6 +47,8 @@ pub mod plan;
 #[cfg(feature = "std")]
 pub mod planner;
 #[cfg(feature = "std")]
+pub mod planner_graph;
+#[cfg(feature = "std")]
 pub mod pool;
 #[cfg(feature = "std")]
 pub mod pool_blocks;
@@ -107,6 +109,8 @@ pub use order::*;
 pub use plan::*;
 #[cfg(feature = "std")]
 pub use planner::*;
+#[cfg(feature = "std")]
+pub use planner_graph::*;
 #[cfg(feature = "std")]
 pub use pool::*;
 #[cfg(feature = "std")]
