@@ -111,7 +111,7 @@ public:
     void *reserve(std::size_t bytes) const noexcept {
         void *data = nullptr;
         const arenite_status_t status =
-            arenite_pool_alloc_hint(pool_, bytes, 0, 0, ARENITE_LIFETIME_LONG, &data, nullptr);
+            arenite_pool_alloc_hint(pool_, bytes, 0, 0, ARENITE_POOL_HINT_LONG, &data, nullptr);
         return status == ARENITE_OK ? data : nullptr;
     }
 
