@@ -9,7 +9,7 @@ use super::timeline::{Lives, Timeline};
 use super::views::{self, Seat};
 use crate::error::{Error, Subject};
 use crate::planner::bound::lower_bound;
-use crate::planner::{BufferSpec, Plan, Problem, Span};
+use crate::planner::{plan, BufferSpec, Options as PlanOptions, Plan, Problem, Span};
 use crate::units::{add, Align, Bytes};
 
 /// Offsets in the persistent arena: placed once, in order, never reused.
@@ -111,7 +111,12 @@ fn select<T: Tables>(
         break;
     }
     let before = lower_bound(&plain.problem.merge_aliases()?.0)?;
-    Ok(if best.0.bytes < before.bytes { best.1 } else { plain })
+    if best.0.bytes >= before.bytes {
+        return Ok(plain);
+    }
+    // A lower bound is no plan: what counts is the arena.
+    let arena = |l: &Lowered| Ok::<_, Error>(plan(&l.problem, &PlanOptions::default())?.arena_bytes);
+    Ok(if arena(&best.1)? <= arena(&plain)? { best.1 } else { plain })
 }
 
 /// Whether a tensor of node `v` has bytes at `step`.
@@ -266,7 +271,7 @@ mod tests {
     use super::super::rows::tests::{op, Small};
     use super::super::tables::{Allocation, InPlace};
     use super::*;
-    use crate::planner::{check::check, plan, Options as PlanOptions};
+    use crate::planner::check::check;
 
     fn run(graphs: &[Small], options: &Options, pins: &[Pin]) -> (Lowered, Plan) {
         let l = lower(graphs, 0, options, pins).unwrap();

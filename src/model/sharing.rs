@@ -80,7 +80,8 @@ impl Model {
                     let view = view(graph, &graph.nodes[n]);
                     let node = &mut graph.nodes[n];
                     if ELEMENTWISE.contains(&&*op) {
-                        node.inplace = Some(InPlace(InPlace::ANY_INPUT));
+                        // TFLite's own flags stay: a plan by them alone is what this one must beat.
+                        node.inplace = Some(InPlace(InPlace::of_tflite_op(&op).0 | InPlace::ANY_INPUT));
                     }
                     node.view = view;
                     count += usize::from(node.inplace.is_some() || view != View::None);
