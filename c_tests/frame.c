@@ -52,6 +52,36 @@ static void a_repeated_frame_is_served_from_its_plan(void) {
     CHECK_OK(arenite_pool_destroy(pool, NULL));
 }
 
+static void frames_are_found_without_being_named(void) {
+    arenite_pool_t *pool = NULL;
+    arenite_pool_options_t options;
+    void *live[3] = {NULL, NULL, NULL};
+    int frame, i;
+    memset(&options, 0, sizeof options);
+    options.struct_size = sizeof options;
+    options.flags = ARENITE_POOL_AUTO_FRAMES;
+    CHECK_OK(arenite_pool_create(&options, &pool, NULL));
+    for (frame = 0; frame < 6; frame++) {
+        for (i = 0; i < 40; i++) {
+            size_t bytes = 1000 * (size_t)(1 + i * i % 61);
+            void **slot = &live[i % 3];
+            if (*slot != NULL) {
+                CHECK_EQ(((unsigned char *)*slot)[0], i - 3);
+                CHECK_OK(arenite_pool_free(pool, *slot, NULL));
+            }
+            CHECK_OK(arenite_pool_alloc(pool, bytes, 64, slot, NULL));
+            memset(*slot, i, bytes);
+        }
+        for (i = 0; i < 3; i++) {
+            CHECK_OK(arenite_pool_free(pool, live[i], NULL));
+            live[i] = NULL;
+        }
+    }
+    CHECK(stats(pool).served >= 3 * 40);
+    CHECK_OK(arenite_pool_check(pool, NULL));
+    CHECK_OK(arenite_pool_destroy(pool, NULL));
+}
+
 static void plans_are_saved_and_loaded(void) {
     arenite_pool_t *pool = NULL, *other = NULL;
     arenite_frame_t *frame = NULL;
@@ -125,6 +155,7 @@ static void misuse_is_refused(void) {
 
 int main(void) {
     RUN(a_repeated_frame_is_served_from_its_plan);
+    RUN(frames_are_found_without_being_named);
     RUN(plans_are_saved_and_loaded);
     RUN(a_block_outlives_its_frame);
     RUN(misuse_is_refused);

@@ -11,12 +11,12 @@
 
 use core::ptr::NonNull;
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
-use std::sync::Arc;
+use std::sync::{Arc, Once};
 
 use super::frame::SharedPlan;
 use super::pool::Pool;
 use super::pool_config::Refusal;
-use super::pool_lock::{Lock, RawLock};
+use super::pool_lock::{register, Lock, RawLock};
 use super::pool_shards::SHARDED;
 use super::stream::{Active, Freed, Next, Stream};
 use crate::error::Error;
@@ -50,6 +50,13 @@ pub(crate) struct Streams {
 
 impl Streams {
     pub(crate) fn new() -> Result<Streams, Error> {
+        // Once, for all pools: a fork must not leave it taken either.
+        static REGISTERED: Once = Once::new();
+        let mut registered = true;
+        REGISTERED.call_once(|| registered = register(USED.raw()));
+        if !registered {
+            return Err(Error::no_memory("the table of locks could not grow"));
+        }
         let mut slots = Vec::new();
         slots.try_reserve_exact(STREAMS).map_err(|_| Error::no_memory("the pool's streams could not be allocated"))?;
         slots.resize_with(STREAMS, Slot::default);
@@ -71,9 +78,11 @@ impl Slot {
     }
 }
 
+/// Numbers of threads that have ended, and how many were ever given.
+static USED: Lock<(Vec<usize>, usize)> = Lock::new((Vec::new(), 0));
+
 /// A small number for this thread, given back when it ends; `None` while it is ending.
 fn thread_number() -> Option<usize> {
-    static USED: Lock<(Vec<usize>, usize)> = Lock::new((Vec::new(), 0));
     struct Number(usize);
     impl Drop for Number {
         fn drop(&mut self) {

@@ -238,14 +238,18 @@ pub fn trim(keep: usize) -> c_int {
 
 /// The calling thread's `errno`.
 pub fn errno() -> c_int {
+    // SAFETY: a query without preconditions.
+    let place = unsafe { libc::__errno_location() };
     // SAFETY: the C library's pointer to the thread's own variable is valid.
-    unsafe { *libc::__errno_location() }
+    unsafe { place.read() }
 }
 
 /// Sets it.
 pub fn set_errno(code: c_int) {
+    // SAFETY: a query without preconditions.
+    let place = unsafe { libc::__errno_location() };
     // SAFETY: as above.
-    unsafe { *libc::__errno_location() = code };
+    unsafe { place.write(code) };
 }
 
 /// Where the pool's records come from: the next library, so that no request of the pool's ends in the pool.
@@ -285,7 +289,9 @@ unsafe impl GlobalAlloc for Records {
             return unsafe { realloc(block.cast(), bytes) }.cast();
         }
         // SAFETY: the contract makes the size valid for the alignment.
-        let new = unsafe { self.alloc(Layout::from_size_align_unchecked(bytes, layout.align())) };
+        let wanted = unsafe { Layout::from_size_align_unchecked(bytes, layout.align()) };
+        // SAFETY: the contract: the size is not 0.
+        let new = unsafe { self.alloc(wanted) };
         if !new.is_null() {
             // SAFETY: both hold the smaller size, and they are different blocks.
             unsafe { core::ptr::copy_nonoverlapping(block, new, layout.size().min(bytes)) };

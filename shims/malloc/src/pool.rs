@@ -28,7 +28,7 @@ std::thread_local! {
 /// Turns the pool on.
 pub fn start(settings: Settings) {
     let on = !settings.disable && reserve::reserve(settings.reserve);
-    let (min, traced) = (settings.min, settings.trace.is_some());
+    let min = settings.min;
     if !on && !settings.disable {
         say("no addresses could be reserved; the pool is off");
     }
@@ -36,9 +36,8 @@ pub fn start(settings: Settings) {
         return;
     }
     MIN.store(min, Ordering::Release);
-    if traced {
-        with(|_| ());
-    }
+    // Now, while there is one thread: a fork can then never meet a pool half made.
+    with(|_| ());
 }
 
 /// The settings, once the library has been set up.
