@@ -275,6 +275,60 @@
  */
 #define ARENITE_SOURCE_MAP 3
 
+/** The row is alive to the end of the run and beyond. */
+#define ARENITE_ROW_KEPT 1
+
+/** The row must be at `fixed_offset`. */
+#define ARENITE_ROW_FIXED 2
+
+/**
+ * With `ARENITE_ROW_FIXED`: it may overlap other rows with a fixed offset, and its offset may be misaligned, as whoever
+ * gave it meant it. Rows without a fixed offset keep clear of it all the same.
+ */
+#define ARENITE_ROW_SHARED 4
+
+/** Nothing is released and nothing shared, so that every tensor can be read after the run. */
+#define ARENITE_INCREMENTAL_PRESERVE_ALL 1
+
+/** Tensors share bytes in place exactly as in TFLite, also where that corrupts. Otherwise they share only where it is safe. */
+#define ARENITE_INCREMENTAL_TFLITE_SHARING 2
+
+/** No tensor shares bytes in place. */
+#define ARENITE_INCREMENTAL_NO_IN_PLACE 4
+
+/** Growing keeps the old block until the new one is there, also where contents need not survive. */
+#define ARENITE_INCREMENTAL_KEEP_ON_FAILURE 8
+
+/** A zone behind every tensor shows which node wrote past its end. */
+#define ARENITE_INCREMENTAL_GUARD 16
+
+/** A run refuses other threads than the one that acquired or adopted it, with `ARENITE_ERR_BUSY`. */
+#define ARENITE_INSTANCES_CHECK_THREADS 1
+
+/** Growing takes the new block before the old one is given back: both at once, but a failure moves nothing. */
+#define ARENITE_MEMORY_KEEP_ON_FAILURE 1
+
+/** The state that stands for anything: what an unknown operator may do. It stays in order with all other states. */
+#define ARENITE_STATE_WORLD UINT32_MAX
+
+/** Nodes that run subgraphs have no effect but their outputs. Without this flag each may do anything. */
+#define ARENITE_ORDER_PURE_CALLS 1
+
+/** Nothing is known of the block's lifetime. */
+#define ARENITE_POOL_HINT_UNKNOWN 0
+
+/** The block lives about as long as a frame, or longer: weights, outputs that are kept. */
+#define ARENITE_POOL_HINT_LONG 1
+
+/** It is freed within the frame: a tensor on its way to the next operators. */
+#define ARENITE_POOL_HINT_SHORT 2
+
+/** It is freed by the operator that asks for it: a workspace. */
+#define ARENITE_POOL_HINT_SCRATCH 3
+
+/** It will grow by `arenite_pool_realloc`: it is put where there is the most room, without any being set aside. */
+#define ARENITE_POOL_HINT_GROWING 4
+
 /** Grows by as much as it has, from the system; a pool over a buffer does not grow. The default. */
 #define ARENITE_GROWTH_DEFAULT 0
 
@@ -320,53 +374,11 @@
 /** Under AddressSanitizer, it reports a use after free and an overrun inside the pool. */
 #define ARENITE_POOL_SANITIZER 16
 
-/** Anything may become of the block. */
-#define ARENITE_LIFETIME_UNKNOWN 0
-
-/** The block lives long. */
-#define ARENITE_LIFETIME_LONG 1
-
-/** The block lives shortly. */
-#define ARENITE_LIFETIME_SHORT 2
-
-/** The row is alive to the end of the run and beyond. */
-#define ARENITE_ROW_KEPT 1
-
-/** The row must be at `fixed_offset`. */
-#define ARENITE_ROW_FIXED 2
-
 /**
- * With `ARENITE_ROW_FIXED`: it may overlap other rows with a fixed offset, and its offset may be misaligned, as whoever
- * gave it meant it. Rows without a fixed offset keep clear of it all the same.
+ * Frames are found by themselves, for hosts that cannot say where one begins and ends: a sequence of requests that repeats
+ * on a thread is served from a plan, and free pages are given back as the pool grows past what was ever live.
  */
-#define ARENITE_ROW_SHARED 4
-
-/** Nothing is released and nothing shared, so that every tensor can be read after the run. */
-#define ARENITE_INCREMENTAL_PRESERVE_ALL 1
-
-/** Tensors share bytes in place exactly as in TFLite, also where that corrupts. Otherwise they share only where it is safe. */
-#define ARENITE_INCREMENTAL_TFLITE_SHARING 2
-
-/** No tensor shares bytes in place. */
-#define ARENITE_INCREMENTAL_NO_IN_PLACE 4
-
-/** Growing keeps the old block until the new one is there, also where contents need not survive. */
-#define ARENITE_INCREMENTAL_KEEP_ON_FAILURE 8
-
-/** A zone behind every tensor shows which node wrote past its end. */
-#define ARENITE_INCREMENTAL_GUARD 16
-
-/** A run refuses other threads than the one that acquired or adopted it, with `ARENITE_ERR_BUSY`. */
-#define ARENITE_INSTANCES_CHECK_THREADS 1
-
-/** Growing takes the new block before the old one is given back: both at once, but a failure moves nothing. */
-#define ARENITE_MEMORY_KEEP_ON_FAILURE 1
-
-/** The state that stands for anything: what an unknown operator may do. It stays in order with all other states. */
-#define ARENITE_STATE_WORLD UINT32_MAX
-
-/** Nodes that run subgraphs have no effect but their outputs. Without this flag each may do anything. */
-#define ARENITE_ORDER_PURE_CALLS 1
+#define ARENITE_POOL_AUTO_FRAMES 32
 
 /** A zone behind every planned tensor shows which node wrote past its end. */
 #define ARENITE_SESSION_GUARD 1
@@ -636,8 +648,8 @@ typedef struct arenite_planner_options_t {
      */
     uint64_t effort;
     /**
-     * Bytes the arena may have: the search ends at the first plan that fits, and at the first proof that none does. 0 asks
-     * for the smallest arena.
+     * Bytes the arena may have: the search ends at the first plan that fits, and at the first proof that none does. 0 is
+     * no limit and asks for the smallest arena (`arenite plan --capacity 0` on the command line is a limit of no bytes).
      */
     uint64_t capacity;
     /** Called while searching; null for none. */
@@ -794,6 +806,23 @@ typedef struct arenite_region_usage_t {
  */
 typedef const char *(*arenite_name_fn)(void *user, uint32_t subgraph, uint32_t tensor);
 
+/** Tells the operator of a node, as `arenite_name_fn` tells a name. */
+typedef const char *(*arenite_op_fn)(void *user, uint32_t subgraph, uint32_t node);
+
+/** What a report calls things. Set `struct_size` and `flags` before passing it. */
+typedef struct arenite_report_names_t {
+    /** `sizeof(arenite_report_names_t)`. */
+    uint32_t struct_size;
+    /** 0. */
+    uint32_t flags;
+    /** Names of tensors; null where they go by their numbers. */
+    arenite_name_fn tensor;
+    /** Operators of nodes; null where steps go by their numbers. Not called for the plan of a bare problem. */
+    arenite_op_fn op;
+    /** Handed to both. Not kept. */
+    void *user;
+} arenite_report_names_t;
+
 /**
  * Takes a piece of a report: `length` bytes at `data`, valid during the call and not ended by a zero. Returns 0 to go on,
  * anything else to stop. Must not unwind.
@@ -867,61 +896,15 @@ typedef struct arenite_pool_options_t {
     size_t max_blocks;
     /** Bytes of freed blocks that are kept back before they are given out again. */
     size_t quarantine_bytes;
-} arenite_pool_options_t;
-
-/** What a pool holds and did. `live_bytes + free_bytes = total_bytes` at every moment. */
-typedef struct arenite_pool_stats_t {
-    /** `sizeof(arenite_pool_stats_t)`. */
-    uint32_t struct_size;
+    /**
+     * Locks the pool is divided among, at most 64; 0 for one. A thread allocates from its own shard, from another where that
+     * is full, then from new memory; any thread may free. The first region and a buffer are divided evenly, and a block has
+     * to fit into one part: that, and records for each shard, is what it costs.
+     */
+    uint32_t shards;
     /** 0. */
-    uint32_t flags;
-    /** Bytes of all regions. */
-    uint64_t total_bytes;
-    /** Bytes not handed out. */
-    uint64_t free_bytes;
-    /** Bytes of the largest free block. */
-    uint64_t largest_free;
-    /** Bytes handed out, rounded up to blocks. */
-    uint64_t live_bytes;
-    /** Bytes asked for by the live blocks. */
-    uint64_t requested_bytes;
-    /** The highest `live_bytes` so far (summed over regions). */
-    uint64_t peak_live_bytes;
-    /** The highest `requested_bytes` so far (summed over regions). */
-    uint64_t peak_requested_bytes;
-    /** Live blocks. */
-    uint64_t blocks;
-    /** Free blocks. */
-    uint64_t free_blocks;
-    /** Regions. */
-    uint64_t regions;
-    /** Bytes taken from the source now. */
-    uint64_t reserved_bytes;
-    /** Regions added because the others were full. */
-    uint64_t grown;
-    /** Live blocks served by the fallback. */
-    uint64_t fallback_blocks;
-    /** Bytes of those. */
-    uint64_t fallback_bytes;
-    /** Bytes copied because a block could not be resized where it was. */
-    uint64_t moved_bytes;
-    /** Bytes given back by trims. */
-    uint64_t trimmed_bytes;
-    /** Requests refused. */
-    uint64_t refused;
-    /** Pointers that named no live block. */
-    uint64_t bad_pointers;
-    /** The most records any one call looked at, exhaustive scans apart. */
-    uint64_t max_steps;
-    /** Requests that had to look at every candidate. */
-    uint64_t exhaustive_scans;
-} arenite_pool_stats_t;
-
-/** One block, as `arenite_pool_walk` shows it. Must not unwind or longjmp, and must not call the pool. */
-typedef void (*arenite_block_fn)(void *user, void *data, size_t bytes, size_t requested, uint32_t live);
-
-/** One live block, as `arenite_pool_leaks` shows it. Must not unwind or longjmp. */
-typedef void (*arenite_leak_fn)(void *user, void *data, size_t bytes, uint64_t tag, uint64_t sequence);
+    uint32_t reserved;
+} arenite_pool_options_t;
 
 /** What the frames of a pool did, up to the last that ended. */
 typedef struct arenite_frame_stats_t {
@@ -1165,6 +1148,60 @@ typedef struct arenite_order_result_t {
     /** 1 where it is another than the given one. */
     uint32_t changed;
 } arenite_order_result_t;
+
+/** What a pool holds and did. `live_bytes + free_bytes = total_bytes` at every moment. */
+typedef struct arenite_pool_stats_t {
+    /** `sizeof(arenite_pool_stats_t)`. */
+    uint32_t struct_size;
+    /** 0. */
+    uint32_t flags;
+    /** Bytes of all regions. */
+    uint64_t total_bytes;
+    /** Bytes not handed out. */
+    uint64_t free_bytes;
+    /** Bytes of the largest free block. */
+    uint64_t largest_free;
+    /** Bytes handed out, rounded up to blocks. */
+    uint64_t live_bytes;
+    /** Bytes asked for by the live blocks. */
+    uint64_t requested_bytes;
+    /** The highest `live_bytes` so far (summed over regions). */
+    uint64_t peak_live_bytes;
+    /** The highest `requested_bytes` so far (summed over regions). */
+    uint64_t peak_requested_bytes;
+    /** Live blocks. */
+    uint64_t blocks;
+    /** Free blocks. */
+    uint64_t free_blocks;
+    /** Regions. */
+    uint64_t regions;
+    /** Bytes taken from the source now. */
+    uint64_t reserved_bytes;
+    /** Regions added because the others were full. */
+    uint64_t grown;
+    /** Live blocks served by the fallback. */
+    uint64_t fallback_blocks;
+    /** Bytes of those. */
+    uint64_t fallback_bytes;
+    /** Bytes copied because a block could not be resized where it was. */
+    uint64_t moved_bytes;
+    /** Bytes given back by trims. */
+    uint64_t trimmed_bytes;
+    /** Requests refused. */
+    uint64_t refused;
+    /** Pointers that named no live block. */
+    uint64_t bad_pointers;
+    /** The most records any one call looked at, exhaustive scans apart. */
+    uint64_t max_steps;
+    /** Requests that had to look at every candidate. */
+    uint64_t exhaustive_scans;
+} arenite_pool_stats_t;
+
+/** One block, as `arenite_pool_walk` shows it. Must not unwind or longjmp, and must not call the pool. */
+typedef void (*arenite_block_fn)(void *user, void *data, size_t bytes, size_t requested, uint32_t live);
+
+/** One live block, as `arenite_pool_leaks` shows it. Must not unwind or longjmp. */
+typedef void (*arenite_leak_fn)(void *user, void *data, size_t bytes, uint64_t tag, uint64_t sequence);
 
 /**
  * Takes `bytes` bytes of a trace: whole lines, not terminated by 0, valid during the call. Called from whatever thread
@@ -1825,15 +1862,15 @@ arenite_status_t arenite_planner_regions(struct arenite_planner_t *planner,
 /**
  * Makes the report of a plan.
  *
- * `name` may be null: tensors then go by their numbers. It is called once for every block during this call, with `user`;
- * neither is kept.
- * Returns: `ARENITE_OK`; `ARENITE_ERR_NULL`; `ARENITE_ERR_BUSY`; `ARENITE_ERR_NO_MEMORY`.
+ * `names` may be null: tensors and steps then go by their numbers. Its functions are called during this call only, for
+ * every tensor and every step.
+ * Returns: `ARENITE_OK`; `ARENITE_ERR_NULL`; `ARENITE_ERR_ARGUMENT` for a `struct_size` that cannot be;
+ * `ARENITE_ERR_BUSY`; `ARENITE_ERR_NO_MEMORY`.
  * Ownership: `*out` is the caller's until `arenite_report_destroy`. The plan may be destroyed before the report.
  */
 ARENITE_NODISCARD
 arenite_status_t arenite_report_create(const struct arenite_plan_t *plan,
-                                       arenite_name_fn name,
-                                       void *user,
+                                       const struct arenite_report_names_t *names,
                                        struct arenite_report_t **out,
                                        struct arenite_failure_t *failure);
 
@@ -1990,82 +2027,6 @@ arenite_status_t arenite_pool_lend(const struct arenite_pool_t *pool,
                                    struct arenite_failure_t *failure);
 
 /**
- * Allocates `bytes` bytes at a multiple of `alignment`: any power of two, 0 for 128.
- *
- * Contents are unspecified. 0 bytes give a block with an address of its own.
- * Returns: `ARENITE_OK`; `ARENITE_ERR_CAPACITY` or `ARENITE_ERR_NO_MEMORY` with what was asked for and the largest free
- * block in the failure record; `ARENITE_ERR_ALIGNMENT`. Ownership: `*out` is the caller's until `arenite_pool_free`.
- */
-ARENITE_NODISCARD
-arenite_status_t arenite_pool_alloc(const struct arenite_pool_t *pool,
-                                    size_t bytes,
-                                    size_t alignment,
-                                    void **out,
-                                    struct arenite_failure_t *failure);
-
-/** The same, filled with zeros. */
-ARENITE_NODISCARD
-arenite_status_t arenite_pool_alloc_zeroed(const struct arenite_pool_t *pool,
-                                           size_t bytes,
-                                           size_t alignment,
-                                           void **out,
-                                           struct arenite_failure_t *failure);
-
-/**
- * The same as `arenite_pool_alloc`, with what is known of the block's future: `headroom` bytes more that
- * `arenite_pool_realloc` will use (they count as live), and `lifetime`, one of `ARENITE_LIFETIME_`.
- */
-ARENITE_NODISCARD
-arenite_status_t arenite_pool_alloc_hint(const struct arenite_pool_t *pool,
-                                         size_t bytes,
-                                         size_t alignment,
-                                         size_t headroom,
-                                         uint32_t lifetime,
-                                         void **out,
-                                         struct arenite_failure_t *failure);
-
-/**
- * Resizes a block: contents up to the smaller size and the alignment are kept. `data` may be null: allocates at 128.
- *
- * `headroom` bytes more are reserved if it has to grow, so that the next growths need no copy. On failure the old block
- * is as it was. Returns: as `arenite_pool_alloc`; `ARENITE_ERR_ARGUMENT` where no live block starts at `data`.
- */
-ARENITE_NODISCARD
-arenite_status_t arenite_pool_realloc(const struct arenite_pool_t *pool,
-                                      void *data,
-                                      size_t bytes,
-                                      size_t headroom,
-                                      void **out,
-                                      struct arenite_failure_t *failure);
-
-/** The same for a block from `arenite_pool_alloc_zeroed`: every byte past the old size is 0. */
-ARENITE_NODISCARD
-arenite_status_t arenite_pool_realloc_zeroed(const struct arenite_pool_t *pool,
-                                             void *data,
-                                             size_t bytes,
-                                             void **out,
-                                             struct arenite_failure_t *failure);
-
-/**
- * Frees a block, whichever thread allocated it. Null does nothing.
- *
- * Returns: `ARENITE_OK`; `ARENITE_ERR_ARGUMENT` where no live block of this pool starts at `data` (freed before, inside a
- * block, of another pool, never allocated), or with guards on where the block was written past its end. Nothing has
- * changed then.
- */
-ARENITE_NODISCARD
-arenite_status_t arenite_pool_free(const struct arenite_pool_t *pool,
-                                   void *data,
-                                   struct arenite_failure_t *failure);
-
-/** Frees a block of which the caller knows the size it asked for last: `ARENITE_ERR_ARGUMENT` for another one, too. */
-ARENITE_NODISCARD
-arenite_status_t arenite_pool_free_sized(const struct arenite_pool_t *pool,
-                                         void *data,
-                                         size_t bytes,
-                                         struct arenite_failure_t *failure);
-
-/**
  * Writes how many bytes can be used at `data`, at least those asked for.
  *
  * Returns: `ARENITE_OK`; `ARENITE_ERR_ARGUMENT` where no live block starts there.
@@ -2100,39 +2061,6 @@ ARENITE_NODISCARD
 arenite_status_t arenite_pool_trim(const struct arenite_pool_t *pool,
                                    uint64_t keep,
                                    uint64_t *out_bytes);
-
-/** Fills in the statistics. Set `struct_size` and `flags` of `out` first. */
-ARENITE_NODISCARD
-arenite_status_t arenite_pool_stats(const struct arenite_pool_t *pool,
-                                    struct arenite_pool_stats_t *out);
-
-/**
- * Checks the whole pool: its records, and with guards and poison on every block. Other threads wait meanwhile.
- *
- * Returns: `ARENITE_OK`; `ARENITE_ERR_ARGUMENT` where the host wrote past a block (its address is `needed`, its size
- * `available` in the failure record) or to a freed one; `ARENITE_ERR_INTERNAL` where the records are wrong.
- */
-ARENITE_NODISCARD
-arenite_status_t arenite_pool_check(const struct arenite_pool_t *pool,
-                                    struct arenite_failure_t *failure);
-
-/** Shows every block of every region in order of address, free ones too (`live` 0). Other threads wait meanwhile. */
-ARENITE_NODISCARD
-arenite_status_t arenite_pool_walk(const struct arenite_pool_t *pool,
-                                   arenite_block_fn visit,
-                                   void *user);
-
-/** Shows every live block, oldest first, of a pool with a debug flag set; without one it shows none. */
-ARENITE_NODISCARD
-arenite_status_t arenite_pool_leaks(const struct arenite_pool_t *pool,
-                                    arenite_leak_fn visit,
-                                    void *user);
-
-/** Names a live block for `arenite_pool_leaks`. Does nothing in a pool without a debug flag. */
-ARENITE_NODISCARD
-arenite_status_t arenite_pool_set_tag(const struct arenite_pool_t *pool,
-                                      const void *data,
-                                      uint64_t tag);
 
 /* ---- frame ------------------------------------------------------------------------------------- */
 
@@ -2672,6 +2600,116 @@ arenite_status_t arenite_graph_set_order(struct arenite_graph_t *graph,
                                          uint64_t count);
 
 /* ---- pool -------------------------------------------------------------------------------------- */
+
+/**
+ * Allocates `bytes` bytes at a multiple of `alignment`: any power of two, 0 for 128.
+ *
+ * Contents are unspecified. 0 bytes give a block with an address of its own.
+ * Returns: `ARENITE_OK`; `ARENITE_ERR_CAPACITY` or `ARENITE_ERR_NO_MEMORY` with what was asked for and the largest free
+ * block in the failure record; `ARENITE_ERR_ALIGNMENT`. Ownership: `*out` is the caller's until `arenite_pool_free`.
+ */
+ARENITE_NODISCARD
+arenite_status_t arenite_pool_alloc(const struct arenite_pool_t *pool,
+                                    size_t bytes,
+                                    size_t alignment,
+                                    void **out,
+                                    struct arenite_failure_t *failure);
+
+/** The same, filled with zeros. */
+ARENITE_NODISCARD
+arenite_status_t arenite_pool_alloc_zeroed(const struct arenite_pool_t *pool,
+                                           size_t bytes,
+                                           size_t alignment,
+                                           void **out,
+                                           struct arenite_failure_t *failure);
+
+/**
+ * The same as `arenite_pool_alloc`, with what is known of the block's future: `headroom` bytes more that
+ * `arenite_pool_realloc` will use (they count as live), and `hint`, one of `ARENITE_POOL_HINT_`. A wrong hint costs memory
+ * and nothing else. Returns: as `arenite_pool_alloc`; `ARENITE_ERR_ARGUMENT` for another hint.
+ */
+ARENITE_NODISCARD
+arenite_status_t arenite_pool_alloc_hint(const struct arenite_pool_t *pool,
+                                         size_t bytes,
+                                         size_t alignment,
+                                         size_t headroom,
+                                         uint32_t hint,
+                                         void **out,
+                                         struct arenite_failure_t *failure);
+
+/**
+ * Resizes a block: contents up to the smaller size and the alignment are kept. `data` may be null: allocates at 128.
+ *
+ * `headroom` bytes more are reserved if it has to grow, so that the next growths need no copy. On failure the old block
+ * is as it was. Returns: as `arenite_pool_alloc`; `ARENITE_ERR_ARGUMENT` where no live block starts at `data`.
+ */
+ARENITE_NODISCARD
+arenite_status_t arenite_pool_realloc(const struct arenite_pool_t *pool,
+                                      void *data,
+                                      size_t bytes,
+                                      size_t headroom,
+                                      void **out,
+                                      struct arenite_failure_t *failure);
+
+/** The same for a block from `arenite_pool_alloc_zeroed`: every byte past the old size is 0. */
+ARENITE_NODISCARD
+arenite_status_t arenite_pool_realloc_zeroed(const struct arenite_pool_t *pool,
+                                             void *data,
+                                             size_t bytes,
+                                             void **out,
+                                             struct arenite_failure_t *failure);
+
+/**
+ * Frees a block, whichever thread allocated it. Null does nothing.
+ *
+ * Returns: `ARENITE_OK`; `ARENITE_ERR_ARGUMENT` where no live block of this pool starts at `data` (freed before, inside a
+ * block, of another pool, never allocated), or with guards on where the block was written past its end. Nothing has
+ * changed then.
+ */
+ARENITE_NODISCARD
+arenite_status_t arenite_pool_free(const struct arenite_pool_t *pool,
+                                   void *data,
+                                   struct arenite_failure_t *failure);
+
+/** Frees a block of which the caller knows the size it asked for last: `ARENITE_ERR_ARGUMENT` for another one, too. */
+ARENITE_NODISCARD
+arenite_status_t arenite_pool_free_sized(const struct arenite_pool_t *pool,
+                                         void *data,
+                                         size_t bytes,
+                                         struct arenite_failure_t *failure);
+
+/** Fills in the statistics. Set `struct_size` and `flags` of `out` first. */
+ARENITE_NODISCARD
+arenite_status_t arenite_pool_stats(const struct arenite_pool_t *pool,
+                                    struct arenite_pool_stats_t *out);
+
+/**
+ * Checks the whole pool: its records, and with guards and poison on every block. Other threads wait meanwhile.
+ *
+ * Returns: `ARENITE_OK`; `ARENITE_ERR_ARGUMENT` where the host wrote past a block (its address is `needed`, its size
+ * `available` in the failure record) or to a freed one; `ARENITE_ERR_INTERNAL` where the records are wrong.
+ */
+ARENITE_NODISCARD
+arenite_status_t arenite_pool_check(const struct arenite_pool_t *pool,
+                                    struct arenite_failure_t *failure);
+
+/** Shows every block of every region in order of address, free ones too (`live` 0). Other threads wait meanwhile. */
+ARENITE_NODISCARD
+arenite_status_t arenite_pool_walk(const struct arenite_pool_t *pool,
+                                   arenite_block_fn visit,
+                                   void *user);
+
+/** Shows every live block, oldest first, of a pool with a debug flag set; without one it shows none. */
+ARENITE_NODISCARD
+arenite_status_t arenite_pool_leaks(const struct arenite_pool_t *pool,
+                                    arenite_leak_fn visit,
+                                    void *user);
+
+/** Names a live block for `arenite_pool_leaks`. Does nothing in a pool without a debug flag. */
+ARENITE_NODISCARD
+arenite_status_t arenite_pool_set_tag(const struct arenite_pool_t *pool,
+                                      const void *data,
+                                      uint64_t tag);
 
 /**
  * Writes every request from now on to a new file (an existing one is overwritten), until `arenite_pool_trace_stop` or the

@@ -67,8 +67,13 @@ fn missing_unknown_moved_wrapping_and_too_large() {
     assert_eq!((of("missing").len(), of("wraps")[0]["a"].as_str()), (1, Some("b")));
     assert_eq!((&of("moved")[0]["fixed"], &of("moved")[0]["offset"]), (&json!(64), &json!(0)));
     assert_eq!((of("capacity").len(), &out["unknown"]), (1, &json!(["d"])));
+    assert_eq!((&of("unknown")[0]["a"], &of("unknown")[0]["line"]), (&json!("d"), &json!(4)));
     let text = arenite(&["check", &problem, &plan]).out;
-    assert!(text.contains("c: the plan has no offset for it") && text.contains("not in the problem: \"d\""), "{text}");
+    assert!(
+        text.contains("c: the plan has no offset for it")
+            && text.contains("\"d\", line 4 of the plan: there is no such buffer in the problem"),
+        "{text}"
+    );
 }
 
 #[test]

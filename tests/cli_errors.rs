@@ -194,3 +194,84 @@ fn damaged_files_end_with_an_exit_code() {
         }
     }
 }
+
+/// Names and ids come from files: nothing in them may steer the terminal that shows them.
+#[test]
+fn no_control_character_reaches_the_terminal() {
+    let temp = Temp::new("control");
+    let evil = "x\u{1b}[2J\u{7}\u{9b}31m\u{202e}";
+    let csv = temp.file("p.csv", format!("id,lower,upper,size,name\n{evil},0,2,64,{evil}\nb,1,3,64,n\n"));
+    let bad = temp.file("bad.csv", format!("id,lower,upper,size\n{evil},0,2,{evil}\n"));
+    let huge = temp.file("huge.csv", format!("id,lower,upper,size\n{evil},0,2,{}\nb,0,2,{}\n", u64::MAX, u64::MAX));
+    let solved = temp.file("s.csv", format!("id,lower,upper,size,offset\n{evil},0,2,64,0\nb,1,3,64,32\n"));
+    let regions = temp.file("r.csv", format!("id,lower,upper,size\n{evil},0,2,64\nb,1,3,64\n"));
+    for args in [
+        &["plan", &csv][..],
+        &["plan", &csv, "--all"],
+        &["plan", &csv, "--json"],
+        &["plan", &csv, "--capacity", "64"],
+        &["plan", &bad],
+        &["plan", &huge],
+        &["check", &solved],
+        &["check", &solved, "--json"],
+        &["check", &csv, &solved],
+        &["diff", &csv, &solved],
+        &["diff", &csv, &solved, "--json"],
+        &["plan", &regions, "--region", "fast=64", "--region", "slow"],
+        &["view", &csv, "-o", "-", "--format", "text"],
+    ] {
+        let run = arenite(args);
+        let steers = |c: char| (c.is_control() && c != '\n') || c == '\u{202e}';
+        assert!(!run.out.contains(steers) && !run.err.contains(steers), "{args:?}: {:?} {:?}", run.out, run.err);
+        assert!(!(run.out.clone() + &run.err).is_empty());
+    }
+}
+
+#[test]
+fn sums_that_overflow_name_a_row() {
+    let temp = Temp::new("overflow");
+    let half = u64::MAX / 2;
+    let together = temp.file("t.csv", format!("id,lower,upper,size\na,0,2,{half}\nb,0,2,{half}\nc,1,2,{half}\n"));
+    let run = arenite(&["plan", &together]);
+    assert!(run.code == 2 && run.err.contains("step 1") && run.err.contains("id \"a\", line 2"), "{}", run.err);
+    let apart = temp.file("a.csv", format!("id,lower,upper,size\na,0,1,{half}\nb,1,2,{half}\nc,2,3,{half}\n"));
+    let run = arenite(&["plan", &apart]);
+    assert!(run.code == 2 && run.err.contains("id \"c\", line 4"), "{}", run.err);
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_closed_standard_output_is_told() {
+    let run = |script: &str| {
+        let shell = std::process::Command::new("sh").args(["-c", script, env!("CARGO_BIN_EXE_arenite")]).output();
+        let done = shell.expect("a shell");
+        (done.status.code(), String::from_utf8_lossy(&done.stderr).into_owned())
+    };
+    let (code, said) = run("\"$0\" plan >&-");
+    assert!(code == Some(2) && said.contains("standard output: it is closed"), "{code:?} {said}");
+    assert_eq!(run("\"$0\" plan >/dev/null"), (Some(0), String::new()));
+    let (code, said) = run("\"$0\" plan --csv - >&-");
+    assert!(code == Some(2) && said.contains("it is closed"), "{said}");
+}
+
+#[test]
+fn two_outputs_never_go_to_one_file() {
+    let temp = Temp::new("same");
+    let path = temp.path("out");
+    let spelled =
+        temp.path("../") + std::path::Path::new(&temp.path("")).file_name().unwrap().to_str().unwrap() + "/./out";
+    for other in [&path, &spelled] {
+        let run = arenite(&["plan", "--svg", &path, "--csv", other]);
+        assert!(run.code == 2 && run.err.contains("--csv and --svg both write to"), "{other}: {}", run.err);
+        assert!(!std::path::Path::new(&path).exists(), "nothing was written");
+    }
+    #[cfg(unix)]
+    {
+        let link = temp.path("link");
+        std::fs::write(&path, "").unwrap();
+        std::os::unix::fs::symlink(&path, &link).unwrap();
+        assert_eq!(arenite(&["plan", "--html", &path, "--trace", &link]).code, 2);
+        assert_eq!(arenite(&["plan", "--html", "/dev/null", "--trace", "/dev/null"]).code, 0);
+    }
+    assert_eq!(arenite(&["plan", "--svg", &path, "--csv", &temp.path("other")]).code, 0);
+}

@@ -1,15 +1,18 @@
-//! The pool: contents, misuse, growth, fallback, threads, fork, trim and refused memory.
+//! The pool: contents, misuse, growth, fallback, trim and refused memory.
+
+mod pool_support;
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
 use std::ptr::NonNull;
-use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex};
+use std::sync::atomic::{AtomicI64, Ordering};
+use std::sync::Arc;
 
 use arenite::error::Kind;
 use arenite::heap::Request;
 use arenite::runtime::source::Callbacks;
 use arenite::runtime::{DebugOptions, Fallback, Growth, Pool, PoolConfig, RegionSource, Tail};
+use pool_support::{fill, fixed, free, holds, realloc, Rng};
 
 /// The system's heap, which refuses the k-th request of this thread when told to.
 struct Refusing;
@@ -39,43 +42,6 @@ unsafe impl GlobalAlloc for Refusing {
         // SAFETY: the contract of this function is that of the system's.
         unsafe { System.dealloc(p, layout) }
     }
-}
-
-struct Rng(u64);
-
-impl Rng {
-    fn below(&mut self, n: u64) -> u64 {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        (self.0.wrapping_mul(0x2545_f491_4f6c_dd1d) >> 20) % n
-    }
-}
-
-fn free(pool: &Pool, p: NonNull<u8>) -> Result<(), arenite::error::Error> {
-    // SAFETY: the tests use no block after they free it, and any other pointer may be passed.
-    unsafe { pool.free(p) }
-}
-
-fn realloc(pool: &Pool, p: NonNull<u8>, bytes: usize) -> Result<NonNull<u8>, arenite::runtime::Refusal> {
-    // SAFETY: the tests use the returned pointer only.
-    unsafe { pool.realloc(Some(p), bytes) }
-}
-
-fn fill(p: NonNull<u8>, from: usize, to: usize, seed: u8) {
-    for i in from..to {
-        // SAFETY: the block holds `to` bytes.
-        unsafe { p.as_ptr().wrapping_add(i).write(seed.wrapping_add((i % 251) as u8)) };
-    }
-}
-
-fn holds(p: NonNull<u8>, to: usize, seed: u8) -> bool {
-    // SAFETY: the block holds `to` bytes.
-    (0..to).all(|i| unsafe { p.as_ptr().wrapping_add(i).read() } == seed.wrapping_add((i % 251) as u8))
-}
-
-fn fixed(bytes: usize) -> PoolConfig {
-    PoolConfig { first_region: bytes, growth: Growth::None, ..PoolConfig::default() }
 }
 
 fn contents(config: PoolConfig, seed: u64, ops: u32) {
@@ -149,6 +115,8 @@ fn contents_survive_everything() {
     assert_eq!(other.stats().heap.blocks, 0);
     contents(PoolConfig { debug: DebugOptions::ALL, ..PoolConfig::default() }, 6, 8000);
     contents(PoolConfig { source: RegionSource::MapHuge, ..PoolConfig::default() }, 7, 4000);
+    contents(PoolConfig { shards: 4, ..fixed(1 << 20) }, 8, 8000);
+    contents(PoolConfig { shards: 3, debug: DebugOptions::ALL, ..PoolConfig::default() }, 9, 4000);
 }
 
 #[test]
@@ -413,91 +381,6 @@ fn trim_gives_back_every_wholly_free_page() {
         assert!(holds(*b, 100_000, 3), "a live block was touched");
         free(&pool, *b).unwrap();
     }
-    pool.check().unwrap();
-}
-
-#[test]
-fn twenty_four_threads_free_each_others_blocks() {
-    let config = PoolConfig { growth: Growth::Geometric { first: 1 << 16 }, ..PoolConfig::default() };
-    let pool = Pool::new(config).unwrap();
-    let swap: Mutex<Vec<(usize, usize, u8)>> = Mutex::new(Vec::new());
-    let freed = AtomicU64::new(0);
-    std::thread::scope(|s| {
-        for t in 0..24u64 {
-            let (pool, swap, freed) = (&pool, &swap, &freed);
-            s.spawn(move || {
-                let mut r = Rng(t * 7 + 1);
-                for i in 0..2000u64 {
-                    let bytes = 1 + r.below(3000) as usize;
-                    let p = pool.alloc(bytes, 1 << r.below(10)).unwrap();
-                    fill(p, 0, bytes, t as u8);
-                    swap.lock().unwrap().push((p.as_ptr() as usize, bytes, t as u8));
-                    let other = {
-                        let mut all = swap.lock().unwrap();
-                        let at = r.below(all.len() as u64) as usize;
-                        (all.len() > 40).then(|| all.swap_remove(at))
-                    };
-                    if let Some((address, bytes, mark)) = other {
-                        let p = NonNull::new(address as *mut u8).unwrap();
-                        assert!(holds(p, bytes, mark));
-                        free(pool, p).unwrap();
-                        freed.fetch_add(1, Ordering::Relaxed);
-                    }
-                    if i % 500 == 0 {
-                        pool.trim(0);
-                    }
-                }
-            });
-        }
-    });
-    let rest = swap.into_inner().unwrap();
-    assert_eq!(pool.stats().heap.blocks, rest.len() as u64);
-    for (address, ..) in rest {
-        free(&pool, NonNull::new(address as *mut u8).unwrap()).unwrap();
-    }
-    pool.check().unwrap();
-    assert_eq!(pool.stats().heap.live, 0);
-}
-
-#[cfg(unix)]
-#[test]
-fn a_forked_child_goes_on_allocating() {
-    let pool = Pool::new(fixed(1 << 20)).unwrap();
-    let kept = pool.alloc(1000, 1).unwrap();
-    fill(kept, 0, 1000, 9);
-    let stop = std::sync::atomic::AtomicBool::new(false);
-    std::thread::scope(|s| {
-        // Other threads hold the lock most of the time, so that a fork is likely to find it taken.
-        for t in 0..3 {
-            let (pool, stop) = (&pool, &stop);
-            s.spawn(move || {
-                let mut r = Rng(t + 1);
-                while !stop.load(Ordering::Relaxed) {
-                    if let Ok(p) = pool.alloc(r.below(5000) as usize, 1) {
-                        free(pool, p).unwrap();
-                    }
-                }
-            });
-        }
-        for _ in 0..200 {
-            // SAFETY: the child calls the pool and `_exit` only.
-            let child = unsafe { libc::fork() };
-            if child == 0 {
-                let ok = pool.alloc(2000, 128).is_ok_and(|p| free(&pool, p).is_ok())
-                    && free(&pool, kept).is_ok()
-                    && free(&pool, kept).is_err();
-                // SAFETY: ends the child without running anything else.
-                unsafe { libc::_exit(i32::from(!ok)) };
-            }
-            let mut status = 0;
-            // SAFETY: waits for the child made above.
-            unsafe { libc::waitpid(child, &mut status, 0) };
-            assert_eq!(status, 0, "the child failed or hung");
-        }
-        stop.store(true, Ordering::Relaxed);
-    });
-    assert!(holds(kept, 1000, 9));
-    free(&pool, kept).unwrap();
     pool.check().unwrap();
 }
 

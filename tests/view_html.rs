@@ -38,7 +38,13 @@ fn pointer(b: &mut Browser) {
     b.frame();
     let tip = b.eval("document.getElementById('tip').hidden ? '' : document.getElementById('tip').textContent");
     let tip = tip.as_str().expect("text");
-    assert!(tip.contains("B at offset") && tip.contains("layer") && tip.contains(" to "), "{tip:?}");
+    assert!(
+        tip.contains(" at offset ")
+            && (tip.contains("bytes before: ") || tip.contains("bytes after: "))
+            && tip.contains("layer")
+            && tip.contains(" to "),
+        "{tip:?}"
+    );
     b.click(at);
     let detail = b.eval("document.getElementById('detail').textContent");
     for part in ["name", "shape, type", "bytes", "offset", "alive", "idle bytes above"] {
@@ -132,9 +138,29 @@ fn accessible(b: &mut Browser) {
         assert!(least >= 4.5, "{theme}: {least}");
     }
     b.eval("document.documentElement.dataset.theme = 'light'");
+    axe(b);
     b.call("Emulation.setEmulatedMedia", serde_json::json!({"media": "print"}));
     assert_eq!(b.eval("getComputedStyle(document.getElementById('controls')).display"), "none", "no controls on paper");
     b.call("Emulation.setEmulatedMedia", serde_json::json!({"media": ""}));
+}
+
+/// The rules of axe-core, where it was installed: `ARENITE_AXE` names its axe.min.js.
+fn axe(b: &mut Browser) {
+    let Some(path) = std::env::var_os("ARENITE_AXE") else {
+        eprintln!("SKIPPED: ARENITE_AXE names no axe.min.js; only our own accessibility checks were made");
+        return;
+    };
+    b.eval(&std::fs::read_to_string(path).expect("axe-core"));
+    for theme in ["light", "dark"] {
+        b.eval(&format!("document.documentElement.dataset.theme = '{theme}'"));
+        let found = b.eval(
+            "axe.run().then(r => JSON.stringify(r.violations.map(v => [v.id, v.impact, v.nodes.map(n => n.html).slice(0, 3)])) + r.passes.length)",
+        );
+        let found = found.as_str().expect("text").to_string();
+        let passed: u32 = found.trim_start_matches("[]").parse().unwrap_or(0);
+        assert!(found.starts_with("[]") && passed > 30, "{theme}: {found}");
+    }
+    b.eval("document.documentElement.dataset.theme = 'light'");
 }
 
 fn drive(n: u64) {
@@ -190,6 +216,68 @@ fn two_plans_side_by_side() {
     assert!(b.eval("arenite.maps[1].hover").as_i64() >= Some(0), "the same tensor is marked in the other plan");
     let tensors = b.eval("document.getElementById('difftable').textContent");
     assert!(tensors.as_str().expect("text").contains("layer7/conv"), "{tensors}");
+    assert!(b.errors.is_empty(), "{:?}", b.errors);
+}
+
+/// Two versions: the pointer finds the same tensor in both, and search, zoom and the tables serve either.
+#[test]
+fn a_comparison_without_a_mouse() {
+    let Some(mut b) = Browser::start(1300, 1000) else { return };
+    let temp = Temp::new("view-keys");
+    let (a, page) = (temp.file("a.csv", problem(60)), temp.path("p.html"));
+    let other = temp.file("b.csv", problem(60).replace(",401408,", ",200704,"));
+    assert_eq!(arenite(&["view", &a, "--compare", &other, "-o", &page]).code, 0);
+    b.open(&page);
+    assert_eq!(b.eval("[...document.querySelectorAll('.map h2')].map(h => h.textContent[0]).join('')"), "AB");
+    // Tab goes through every control, both maps and the tables, each time with a visible focus.
+    b.eval("document.body.tabIndex = -1; document.body.focus()");
+    let mut seen = Vec::new();
+    for _ in 0..16 {
+        b.key("Tab", 9);
+        let now = b.eval(
+            "(() => { const e = document.activeElement, s = getComputedStyle(e); return [e.id || e.dataset.map || e.className, s.outlineStyle !== 'none']; })()",
+        );
+        assert_eq!(now[1], true, "no focus ring on {now}");
+        seen.push(now[0].as_str().expect("an id").to_string());
+    }
+    for wanted in ["skip", "search", "next", "colour", "of", "zin", "zout", "fit", "topeak", "theme", "0", "1"] {
+        assert!(seen.iter().any(|s| s == wanted), "{wanted} in {seen:?}");
+    }
+    b.eval("arenite.maps[0].canvas.focus()");
+    b.text("p");
+    let same =
+        b.eval("arenite.plans[0].name[arenite.maps[0].chosen] === arenite.plans[1].name[arenite.maps[1].chosen]");
+    assert_eq!(same, true, "what is chosen in one map is marked in the other");
+    b.eval(
+        "(() => { const s = document.getElementById('of'); s.value = '1'; s.dispatchEvent(new Event('change')); })()",
+    );
+    assert!(b.eval("document.querySelector('#table caption').textContent").as_str().expect("text").contains("of B"));
+    b.call("Emulation.setEmulatedMedia", serde_json::json!({"media": "print"}));
+    assert_eq!(b.eval("document.querySelectorAll('canvas').length"), 2, "both are on paper");
+    assert!(b.errors.is_empty(), "{:?}", b.errors);
+}
+
+#[test]
+fn regions_stand_side_by_side() {
+    let Some(mut b) = Browser::start(1300, 1000) else { return };
+    let temp = Temp::new("view-regions");
+    let (a, page) = (temp.file("a.csv", problem(40)), temp.path("p.html"));
+    let args = ["view", &a, "--region", "fast=512KiB", "--region", "slow", "-o", &page];
+    assert_eq!(arenite(&args).code, 0);
+    b.open(&page);
+    let lead = b.eval("document.getElementById('lead').textContent");
+    assert!(lead.as_str().expect("text").contains(" of 524\u{202f}288"), "{lead}");
+    let counts = b.eval("arenite.plans.map(p => p.placed.length)");
+    assert_eq!(counts[0].as_u64().unwrap() + counts[1].as_u64().unwrap(), 40);
+    assert_eq!(b.eval("document.getElementById('changes').hidden"), true, "regions are not versions");
+    assert_eq!(b.eval("arenite.plans[0].last === arenite.plans[1].last"), true, "one time axis");
+    for k in 0..2 {
+        let at = spot(&mut b, k, "p.placed[p.placed.length - 1]");
+        b.click(at);
+        let detail = b.eval("document.getElementById('detail').textContent");
+        assert!(detail.as_str().expect("text").contains("layer"), "{detail}");
+    }
+    assert_eq!(b.eval("arenite.maps[0].chosen"), -1, "one tensor is chosen at a time");
     assert!(b.errors.is_empty(), "{:?}", b.errors);
 }
 

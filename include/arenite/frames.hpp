@@ -11,7 +11,8 @@
  * The first run of each signature takes its blocks from the pool and is recorded; its plan is made when the frame ends.
  * Later runs get their blocks at planned offsets of one area. A request that the plan does not expect, a block that is
  * released later than it was in the recording, a thread without a frame: all of those are served by the pool, and what
- * the pool cannot serve by the system's heap. Nothing fails that would not have failed without a plan.
+ * the pool cannot serve by the system's heap. Nothing fails that would not have failed without a plan. Where signatures do not
+ * come back, recording stops but for one run in 16.
  *
  * Threads: any number may run at once, each with a frame of its own on its stack; frames of one signature that overlap
  * have an area each. A frame serves the thread that made it; other threads of the engine are served by the pool.
@@ -125,17 +126,34 @@ private:
         return stats;
     }
 
-    /* Another signature than before: areas nobody is using go back to the pool, so that shapes take turns in its pages. */
-    void begin(std::uint64_t signature) noexcept {
-        if (signature_.exchange(signature, std::memory_order_relaxed) != signature && frames().instances > 0) {
+    /*
+     * Whether so many frames are recordings that plans do not pay: signatures that hardly ever come back (a text that
+     * grows by a token a run), or more of them than plans are kept.
+     */
+    static bool restless(const arenite_frame_stats_t &stats) noexcept {
+        return stats.recorded >= 16 && stats.recorded > stats.frames / 4;
+    }
+
+    /*
+     * Before a run; false where it is to be served by the pool alone: then only signatures with a plan are replayed, and of
+     * the others one in 16 is recorded.
+     *
+     * Another signature than before: areas nobody is using go back to the pool, so that shapes take turns in its pages.
+     */
+    bool begin(std::uint64_t signature) noexcept {
+        const arenite_frame_stats_t stats = frames();
+        if (signature_.exchange(signature, std::memory_order_relaxed) != signature && stats.instances > 0) {
             (void)(arenite_pool_trim(pool_, UINT64_MAX, nullptr) == ARENITE_OK);
         }
+        std::size_t bytes = 0;
+        return !restless(stats) || arenite_frame_save(pool_, signature, nullptr, 0, &bytes) == ARENITE_OK ||
+               skipped_.fetch_add(1, std::memory_order_relaxed) % 16 == 15;
     }
 
     /* After a recording its pages are given back, since its plan needs fewer. */
     void end() noexcept {
-        const std::uint64_t recorded = frames().recorded;
-        if (recorded_.exchange(recorded, std::memory_order_relaxed) != recorded) {
+        const arenite_frame_stats_t stats = frames();
+        if (recorded_.exchange(stats.recorded, std::memory_order_relaxed) != stats.recorded && !restless(stats)) {
             (void)(arenite_pool_trim(pool_, 0, nullptr) == ARENITE_OK);
         }
     }
@@ -143,14 +161,15 @@ private:
     arenite_pool_t *pool_ = nullptr;
     std::atomic<std::uint64_t> recorded_{0};
     std::atomic<std::uint64_t> signature_{0};
+    std::atomic<std::uint64_t> skipped_{0};
 };
 
 /* One run on the thread that makes it, from here to the end of the scope. Frames on a thread nest. */
 class Frame {
 public:
     Frame(Memory &memory, std::uint64_t signature) noexcept : memory_(memory), outer_(current()) {
-        memory.begin(signature);
-        if (arenite_frame_begin(memory.pool_, signature, &frame_, nullptr) != ARENITE_OK) {
+        if (!memory.begin(signature) ||
+            arenite_frame_begin(memory.pool_, signature, &frame_, nullptr) != ARENITE_OK) {
             frame_ = nullptr;
         }
         current() = this;
@@ -161,8 +180,10 @@ public:
 
     ~Frame() {
         current() = outer_;
-        (void)(arenite_frame_end(frame_) == ARENITE_OK);
-        memory_.end();
+        if (frame_ != nullptr) {
+            (void)(arenite_frame_end(frame_) == ARENITE_OK);
+            memory_.end();
+        }
     }
 
 private:

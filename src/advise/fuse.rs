@@ -29,19 +29,23 @@ fn one_of(list: &[&str], op: &str) -> bool {
 
 pub(super) fn pull(case: &Case<'_>, _now: &Outcome) -> Result<Vec<Pulled>, Error> {
     let mut model = case.model.clone();
-    let mut fused = Vec::new();
-    for graph in &mut model.subgraphs {
-        while let Some(pair) = pair(graph) {
-            fused.push(join(graph, pair));
+    let mut fused: Vec<String> = Vec::new();
+    for (g, graph) in model.subgraphs.iter_mut().enumerate() {
+        // Nodes move up as others go: each keeps the number that it has in the file.
+        let mut numbers: Vec<usize> = (0..graph.nodes.len()).collect();
+        while let Some((i, j)) = pair(graph) {
+            let at = if g == 0 { String::new() } else { format!(" of subgraph {g}") };
+            let told =
+                format!("{} + {} (nodes {} and {}{at})", graph.nodes[i].op, graph.nodes[j].op, numbers[i], numbers[j]);
+            fused.push(told);
+            join(graph, (i, j));
+            numbers.remove(j);
         }
     }
     if fused.is_empty() {
         return Ok(vec![Pulled::nothing("fuse", "does nothing here: no convolution or matrix product is followed by an operator that could be fused into it")]);
     }
-    let n = fused.len();
-    fused.sort_unstable();
-    fused.dedup();
-    let why = format!("{} fused: {}", count(n, "pair"), some_of(&fused));
+    let why = format!("{} fused: {}", count(fused.len(), "pair"), some_of(&fused));
     Ok(vec![Pulled::new("fuse", case.edited(&model)?, why, HOW)])
 }
 
@@ -71,11 +75,9 @@ fn pair(graph: &Subgraph) -> Option<(usize, usize)> {
 }
 
 /// The producer writes what the reader wrote; the reader is gone.
-fn join(graph: &mut Subgraph, (i, j): (usize, usize)) -> String {
-    let name = format!("{} + {}", graph.nodes[i].op, graph.nodes[j].op);
+fn join(graph: &mut Subgraph, (i, j): (usize, usize)) {
     let between = graph.nodes[i].outputs[0] as usize;
     graph.nodes[i].outputs = graph.nodes[j].outputs.clone();
     graph.tensors[between].kind = TensorKind::Unused;
     graph.nodes.remove(j);
-    name
 }

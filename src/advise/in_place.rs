@@ -105,14 +105,16 @@ impl Tables for Marked<'_> {
 pub(super) fn pull(case: &Case<'_>, now: &Outcome) -> Result<Vec<Pulled>, Error> {
     let (on, flag) = (case.options.in_place, if case.options.in_place { "--no-in-place" } else { "--in-place" });
     let other = Case { options: Options { in_place: !on, ..case.options }, ..*case }.now()?;
-    let switch = if on {
-        let more = other.arena.saturating_sub(now.arena);
-        let why = format!("in-place sharing is on already; without it the arena takes {more} B more");
-        Pulled { how: "", ..Pulled::new("in-place-off", other, why, HOW) }
+    let switch = if on && other.arena >= now.arena {
+        let more = other.arena - now.arena;
+        Pulled::nothing("in-place", format!("on already: without it the arena takes {more} B more"))
+    } else if on {
+        let why = "the larger blocks of operators in place pack worse here than separate ones".into();
+        Pulled::new("in-place", other, why, "Keep operators out of place (kTfLiteInplaceOpNone).").option(flag)
     } else {
-        Pulled::new("in-place", other, "operators write over an input that dies there".into(), HOW)
+        Pulled::new("in-place", other, "operators write over an input that dies there".into(), HOW).option(flag)
     };
-    Ok(vec![switch.option(flag), marks(case)?])
+    Ok(vec![switch, marks(case)?])
 }
 
 /// The marks that are missing, all at once.
@@ -126,10 +128,10 @@ fn marks(case: &Case<'_>) -> Result<Pulled, Error> {
         let plain = lower(&on.model.subgraphs, entry, &on.options, &[])?;
         for (g, graph) in on.model.subgraphs.iter().enumerate() {
             // What now has another root is what a new mark lets share.
-            for node in graph.nodes.iter().filter(|n| elementwise(&n.op)) {
+            for (n, node) in graph.nodes.iter().enumerate().filter(|(_, n)| elementwise(&n.op)) {
                 let Some(&t) = node.outputs.first().filter(|&&t| t >= 0) else { continue };
                 if marked.roots[g][t as usize] != plain.roots[g][t as usize] {
-                    ops.push(node.op.to_string());
+                    ops.push(on.node(g, n));
                 }
             }
         }
@@ -137,9 +139,10 @@ fn marks(case: &Case<'_>) -> Result<Pulled, Error> {
     if ops.is_empty() {
         return Ok(Pulled::nothing(LEVER, "does nothing here: no unmarked operator could write over its input"));
     }
-    let n = ops.len();
-    ops.sort_unstable();
-    ops.dedup();
-    let why = format!("{} without an in-place mark could write over an input: {}", count(n, "operator"), some_of(&ops));
+    let why = format!(
+        "{} without an in-place mark could write over an input: {}",
+        count(ops.len(), "operator"),
+        some_of(&ops)
+    );
     Ok(Pulled::new(LEVER, on.planned(&graphs, on.model)?, why, HOW))
 }

@@ -1,10 +1,12 @@
 //! What to change so that less memory is needed, and how much less: every lever is pulled on this very model and the
-//! result planned again. Nothing here is guessed; the one estimate (`split`) says that it is one.
+//! result planned again. Nothing here is guessed; where a shape is unknown and part of a prediction cannot be computed, the
+//! finding says that it is an estimate.
 #![forbid(unsafe_code)]
 
 mod alignment;
 mod batch;
 mod caller_io;
+mod cold;
 mod entries;
 mod fuse;
 mod in_place;
@@ -13,18 +15,22 @@ mod keep;
 mod order;
 mod persistent;
 mod quantize;
+mod rows;
 mod scratch;
-mod split;
 mod strategy;
+mod stripes;
 
 use crate::error::Error;
 use crate::graph::explain;
 use crate::graph::liveness::{Options, Pin};
 use crate::graph::lower::{lower, Lowered};
 use crate::graph::tables::Tables;
+use crate::graph::timeline::Timeline;
 use crate::model::Model;
 use crate::planner::{plan, Options as PlanOptions};
 use crate::units::{Bytes, Step};
+
+pub use order::reorder;
 
 /// What is planned, and how.
 #[derive(Clone, Copy)]
@@ -39,6 +45,8 @@ pub struct Case<'a> {
     pub pins: &'a [Vec<Pin>],
     /// Strategy and effort.
     pub plan: PlanOptions,
+    /// Other models of the same program that never run at the same time: names and arenas.
+    pub others: &'a [(String, Bytes)],
 }
 
 /// A lever and what it does.
@@ -60,6 +68,8 @@ pub struct Finding {
     pub option: Option<String>,
     /// Whether the arena is that of a plan; an estimate otherwise.
     pub exact: bool,
+    /// Subgraph and index of the tensors that have to move, where that is what the lever does.
+    pub tensors: Vec<(u32, u32)>,
 }
 
 /// A plan's figures.
@@ -105,6 +115,24 @@ impl<'a> Case<'a> {
         Ok(out)
     }
 
+    /// What is pinned in an entry of `model`, which may have fewer steps than the case's own.
+    fn pins_of(&self, model: &Model, entry: usize) -> Result<Vec<Pin>, Error> {
+        let last = Timeline::of(&model.subgraphs, entry)?.last();
+        let at = self.entries.iter().position(|&e| e == entry);
+        let pins = at.and_then(|k| self.pins.get(k)).map_or(&[][..], Vec::as_slice);
+        Ok(pins.iter().map(|p| Pin { until: p.until.min(last), ..*p }).collect())
+    }
+
+    /// A node as messages show it.
+    fn node(&self, subgraph: usize, node: usize) -> String {
+        let op = &self.model.subgraphs[subgraph].nodes[node].op;
+        if subgraph == 0 {
+            format!("{op} (node {node})")
+        } else {
+            format!("{op} (node {node} of subgraph {subgraph})")
+        }
+    }
+
     /// The case with another model. Pins may end after its last step, which a shorter model moves.
     fn with_model<'b>(&self, model: &'b Model, pins: &'b [Vec<Pin>]) -> Case<'b>
     where
@@ -115,11 +143,7 @@ impl<'a> Case<'a> {
 
     /// An edit of the model, planned.
     fn edited(&self, model: &Model) -> Result<Outcome, Error> {
-        let mut pins = self.pins.to_vec();
-        for (list, &entry) in pins.iter_mut().zip(self.entries) {
-            let last = crate::graph::timeline::Timeline::of(&model.subgraphs, entry)?.last();
-            list.iter_mut().for_each(|p| p.until = p.until.min(last));
-        }
+        let pins = self.entries.iter().map(|&entry| self.pins_of(model, entry)).collect::<Result<Vec<_>, Error>>()?;
         self.with_model(model, &pins).now()
     }
 }
@@ -127,7 +151,7 @@ impl<'a> Case<'a> {
 fn moment(names: &Model, lowered: &Lowered, step: Step, bytes: Bytes) -> String {
     let at = lowered.timeline.steps().get(step as usize);
     let op = at.and_then(|at| names.subgraphs.get(at.subgraph as usize)?.nodes.get(at.node as usize));
-    format!("step {step} {} with {bytes} B alive", op.map_or("", |n| &*n.op))
+    format!("step {step} {}, {bytes} B alive", op.map_or("", |n| &*n.op))
 }
 
 /// What a lever's file returns: what it did in words, and what came of it.
@@ -140,17 +164,27 @@ struct Pulled {
     /// The arena where it is not the outcome's own: with an estimate's bound, or with bytes that only move.
     arena: Option<Bytes>,
     exact: bool,
+    tensors: Vec<(u32, u32)>,
 }
 
 impl Pulled {
     /// A lever that was planned.
     fn new(lever: &'static str, outcome: Outcome, why: String, how: &'static str) -> Pulled {
-        Pulled { lever, outcome: Some(outcome), why, how, option: None, arena: None, exact: true }
+        Pulled { outcome: Some(outcome), how, ..Pulled::nothing(lever, why) }
     }
 
     /// A lever that does not apply.
     fn nothing(lever: &'static str, why: impl Into<String>) -> Pulled {
-        Pulled { lever, outcome: None, why: why.into(), how: "", option: None, arena: None, exact: true }
+        Pulled {
+            lever,
+            outcome: None,
+            why: why.into(),
+            how: "",
+            option: None,
+            arena: None,
+            exact: true,
+            tensors: Vec::new(),
+        }
     }
 
     fn option(mut self, option: impl Into<String>) -> Pulled {
@@ -161,7 +195,7 @@ impl Pulled {
 
 type Lever = fn(&Case<'_>, &Outcome) -> Result<Vec<Pulled>, Error>;
 
-const LEVERS: [Lever; 14] = [
+const LEVERS: [Lever; 15] = [
     order::pull,
     inputs::pull,
     in_place::pull,
@@ -173,7 +207,8 @@ const LEVERS: [Lever; 14] = [
     caller_io::pull,
     persistent::pull,
     batch::pull,
-    split::pull,
+    stripes::pull,
+    cold::pull,
     scratch::pull,
     entries::pull,
 ];
@@ -208,6 +243,7 @@ fn finding(now: &Outcome, pulled: Pulled) -> Finding {
         next_peak: pulled.outcome.map_or_else(|| now.peak_text.clone(), |o| o.peak_text),
         option: pulled.option,
         exact: pulled.exact,
+        tensors: if saved > 0 { pulled.tensors } else { Vec::new() },
     }
 }
 

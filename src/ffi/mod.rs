@@ -49,6 +49,12 @@ pub mod planner;
 #[cfg(feature = "std")]
 pub mod pool;
 #[cfg(feature = "std")]
+pub mod pool_blocks;
+#[cfg(feature = "std")]
+pub mod pool_inspect;
+#[cfg(feature = "std")]
+pub mod pool_options;
+#[cfg(feature = "std")]
 pub mod pool_trace;
 #[cfg(feature = "std")]
 pub mod regions;
@@ -101,6 +107,12 @@ pub use plan::*;
 pub use planner::*;
 #[cfg(feature = "std")]
 pub use pool::*;
+#[cfg(feature = "std")]
+pub use pool_blocks::*;
+#[cfg(feature = "std")]
+pub use pool_inspect::*;
+#[cfg(feature = "std")]
+pub use pool_options::*;
 #[cfg(feature = "std")]
 pub use pool_trace::*;
 #[cfg(feature = "std")]

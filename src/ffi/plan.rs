@@ -15,6 +15,7 @@ use super::status::{arenite_failure_t, arenite_status_t};
 use crate::error::{Error, Subject};
 use crate::graph::liveness::Home;
 use crate::graph::lower::Lowered;
+use crate::graph::tables::Allocation;
 use crate::planner::{check, Plan, Problem};
 use crate::runtime::arena::{Layout, Place, Slot};
 use crate::runtime::source::required_bytes;
@@ -35,6 +36,16 @@ pub(crate) struct PlanInner {
     pub lifetimes: Vec<Vec<arenite_lifetime_t>>,
     pub buffers: u64,
     pub total_bytes: u64,
+    /// Of a graph: what a report tells besides.
+    pub graph: Option<Lowering>,
+}
+
+/// How a graph became the problem.
+pub(crate) struct Lowering {
+    /// With an empty problem: the plan has it.
+    pub lowered: Lowered,
+    /// Per subgraph and tensor, where it is and its size, `None` while unknown.
+    pub tensors: Vec<Vec<(Allocation, Option<u64>)>>,
 }
 
 impl Opaque for arenite_plan_t {
@@ -70,6 +81,7 @@ impl PlanInner {
             total_bytes: problem.total_bytes()?,
             problem: problem.clone(),
             plan,
+            graph: None,
         })
     }
 

@@ -15,7 +15,7 @@ use super::options::{
     ARENITE_STRATEGY_FIRST_FIT, ARENITE_STRATEGY_GREEDY_BY_SIZE, ARENITE_STRATEGY_SEARCH, ARENITE_STRATEGY_TFLM_GREEDY,
     ARENITE_STRATEGY_VALLEY, ARENITE_STRATEGY_WINDOWS,
 };
-use super::plan::{arenite_plan_t, lifetime_of, PlanInner};
+use super::plan::{arenite_plan_t, lifetime_of, Lowering, PlanInner};
 use super::status::{arenite_failure_t, arenite_status_t};
 use crate::error::{Error, Subject};
 use crate::graph::liveness::Role;
@@ -99,8 +99,8 @@ pub struct arenite_planner_options_t {
     /// Search nodes to spend at most; 0 for about a second's worth with AUTO and no limit with EXACT. The same effort gives
     /// the same plan on every machine, and more effort never a worse one.
     pub effort: u64,
-    /// Bytes the arena may have: the search ends at the first plan that fits, and at the first proof that none does. 0 asks
-    /// for the smallest arena.
+    /// Bytes the arena may have: the search ends at the first plan that fits, and at the first proof that none does. 0 is
+    /// no limit and asks for the smallest arena (`arenite plan --capacity 0` on the command line is a limit of no bytes).
     pub capacity: u64,
     /// Called while searching; null for none.
     pub progress: arenite_progress_fn,
@@ -394,7 +394,7 @@ pub unsafe extern "C" fn arenite_planner_plan_graph(
         known_sizes(&g.graphs, &lowered)?;
         let persistent = persistent(&g.graphs, options.align, &[&lowered.lives])?;
         let plan = p.solve(&lowered.problem)?;
-        out.write(handle::new(plan_of_graph(&g.graphs, &lowered, &persistent, plan)?)?);
+        out.write(handle::new(plan_of_graph(&g.graphs, lowered, &persistent, plan)?)?);
         Ok(())
     };
     // SAFETY: the caller's contract on `planner`.
@@ -417,13 +417,22 @@ fn known_sizes(graphs: &[Graph], lowered: &Lowered) -> Result<(), Error> {
     Ok(())
 }
 
-fn plan_of_graph(graphs: &[Graph], lowered: &Lowered, persistent: &Persistent, plan: Plan) -> Result<PlanInner, Error> {
-    let of = |(g, graph): (usize, &Graph)| (0..graph.tensor_count()).map(|t| lifetime_of(lowered, g, t)).collect();
+fn plan_of_graph(
+    graphs: &[Graph],
+    mut lowered: Lowered,
+    persistent: &Persistent,
+    plan: Plan,
+) -> Result<PlanInner, Error> {
+    let of = |(g, graph): (usize, &Graph)| (0..graph.tensor_count()).map(|t| lifetime_of(&lowered, g, t)).collect();
     let lifetimes = graphs.iter().enumerate().map(of).collect();
-    let layout = Layout::of(graphs, lowered, persistent, &plan);
+    let layout = Layout::of(graphs, &lowered, persistent, &plan);
     let buffers = lowered.problem.len() as u64;
     let total_bytes = lowered.problem.total_bytes()?;
-    Ok(PlanInner { plan, problem: lowered.problem.clone(), layout, lifetimes, buffers, total_bytes })
+    let problem = core::mem::take(&mut lowered.problem);
+    let told = |t: crate::graph::tables::Tensor| (t.allocation, t.bytes);
+    let tensors = graphs.iter().map(|g| (0..g.tensor_count()).map(|t| told(g.tensor(t))).collect()).collect();
+    let graph = Some(Lowering { lowered, tensors });
+    Ok(PlanInner { plan, problem, layout, lifetimes, buffers, total_bytes, graph })
 }
 
 /// Verifies offsets from anywhere against the added buffers: one offset per buffer, in the order they were added.

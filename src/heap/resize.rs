@@ -32,11 +32,12 @@ impl<N: Store<Node>, P: AsRef<[u32]> + AsMut<[u32]>, const ROWS: usize> Heap<N, 
         Ok(true)
     }
 
-    /// Grows a block into the free space before and behind it. Returns the new handle; its offset is lower by the
-    /// returned number of bytes, and the old handle is stale.
+    /// Grows a block into the free space before and behind it, as far down as it goes (the free space is then behind it,
+    /// for the next growth). Returns the new handle; its offset is lower by the returned number of bytes, and the old
+    /// handle is stale.
     ///
-    /// The caller then moves the contents down, and calls [`Heap::resize`] with the same size to give back what the
-    /// alignment left over. `Ok(None)` where that does not suffice, with nothing changed. Errors as for `resize`.
+    /// The caller then moves the contents down, and calls [`Heap::resize`] with the same size to give back what lies
+    /// between the new end and the old one. `Ok(None)` where that does not suffice, with nothing changed. Errors as for `resize`.
     pub fn grow_down(&mut self, handle: Handle, bytes: Bytes, extra: Bytes) -> Result<Option<(Handle, Bytes)>, Fault> {
         let Some(index) = self.resolve(handle) else { return Err(self.bad(Fault::BadHandle)) };
         let shape = self.shape(&Request::new(bytes, 1).extra(extra))?;
@@ -44,12 +45,26 @@ impl<N: Store<Node>, P: AsRef<[u32]> + AsMut<[u32]>, const ROWS: usize> Heap<N, 
         let Node { start, len, prev, next, .. } = nodes[index as usize];
         let free = |i: u32| nodes.get(i as usize).filter(|n| n.is_free());
         let (Some(before), false) = (free(prev), shape.len <= len) else { return Ok(None) };
-        let end = (start + len).saturating_add(free(next).map_or(0, |n| n.len).min(shape.len - len));
-        // The old contents stay owned until they are moved, so the end never drops below the old one.
-        let Some(target) = end.checked_sub(shape.len) else { return Ok(None) };
         let align = 1u32 << nodes[index as usize].align_log2();
-        let over = self.origin.wrapping_add(target) & (align - 1);
-        let Some(target) = target.checked_sub(over).filter(|&t| t >= before.start) else { return Ok(None) };
+        // As far down as it goes, for the same copy: the space gained is then behind the block, for its next growth.
+        let pad = self.origin.wrapping_add(before.start).wrapping_neg() & (align - 1);
+        let Some(lowest) = before.start.checked_add(pad).filter(|&t| t < start) else { return Ok(None) };
+        // What lies between the new end and the old one has to fit the record until the contents are moved.
+        let most = ((bytes + Node::MAX_SLACK) / GRANULE) as u32 / align * align;
+        let target = match (start + len).checked_sub(most) {
+            Some(nearest) if nearest > lowest => {
+                let Some(up) = (nearest - lowest).checked_next_multiple_of(align) else { return Ok(None) };
+                lowest.saturating_add(up)
+            }
+            _ => lowest,
+        };
+        // The old contents stay owned until they are moved, so the end never drops below the old one.
+        let room = u64::from(start) + u64::from(len) + u64::from(free(next).map_or(0, |n| n.len));
+        let end = (u64::from(target) + u64::from(shape.len)).max(u64::from(start + len));
+        if target >= start || end > room {
+            return Ok(None);
+        }
+        let end = end as u32;
         let slack = u64::from(end - target) * GRANULE - bytes;
         if slack > Node::MAX_SLACK {
             return Ok(None);
@@ -66,7 +81,10 @@ impl<N: Store<Node>, P: AsRef<[u32]> + AsMut<[u32]>, const ROWS: usize> Heap<N, 
         nodes[index as usize].start = target;
         nodes[index as usize].len = end - target;
         pages::insert(self.pages.as_mut(), nodes, index);
+        // What is given back right after the move counts in no peak.
+        let (peak, passing) = (self.stats.peak_live, u64::from(end - target - shape.len) * GRANULE);
         self.set_request(index, len, slack as u32);
+        self.stats.peak_live = peak.max(self.stats.live - passing);
         Ok(Some((self.handle(index), u64::from(start - target) * GRANULE)))
     }
 

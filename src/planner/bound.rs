@@ -100,12 +100,20 @@ fn aligned_peak(problem: &Problem, align: Align) -> Result<Bound, Error> {
         let need = live.saturating_sub(u128::from(padding));
         if need > u128::from(best.bytes) {
             let step = step as Step;
-            let bytes = u64::try_from(need)
-                .map_err(|_| Error::overflow("the sizes alive at one step do not fit 64 bits").at(step))?;
+            let bytes = u64::try_from(need).map_err(|_| {
+                let why = Error::overflow("the sizes alive at one step do not fit 64 bits").at(step);
+                most(problem, step).map_or(why, |i| why.buffer(i))
+            })?;
             best = Bound { bytes, step };
         }
     }
     Ok(best)
+}
+
+/// The largest buffer alive at a step.
+fn most(problem: &Problem, step: Step) -> Option<usize> {
+    let alive = |&i: &usize| problem.spans(i).iter().any(|s| s.first <= step && step <= s.last);
+    (0..problem.len()).filter(alive).rev().max_by_key(|&i| problem.buffers()[i].spec.size)
 }
 
 #[cfg(test)]

@@ -240,9 +240,10 @@ impl Problem {
         false
     }
 
-    /// The sum of all sizes.
+    /// The sum of all sizes; `Overflow` names the buffer with which it no longer fits.
     pub fn total_bytes(&self) -> Result<Bytes, Error> {
-        self.buffers.iter().try_fold(0, |sum, b| crate::units::add(sum, b.spec.size))
+        let add = |sum, (i, b): (usize, &Buffer)| crate::units::add(sum, b.spec.size).map_err(|e| e.buffer(i));
+        self.buffers.iter().enumerate().try_fold(0, add)
     }
 
     /// The same problem with every alias class merged into one buffer, and for each old buffer its new index and the

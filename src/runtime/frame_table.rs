@@ -30,8 +30,7 @@ pub(crate) struct Instance {
     pub(crate) plan: SharedPlan,
     pub(crate) first: NonNull<u8>,
     pub(crate) bytes: usize,
-    /// Where the area is in the pool.
-    region: usize,
+    /// The area in its region.
     area: Handle,
     /// One more than the slot live at each place, 0 for none.
     pub(crate) live: Box<[AtomicU32]>,
@@ -164,17 +163,14 @@ impl Pool {
         // Areas live long, so they are taken from below.
         let request = Request::new(plan.bytes(), plan.align().bytes()).side(Side::Low);
         let first = self.alloc_untraced(&request).ok()?;
-        let held = {
-            let mut inner = self.lock();
-            inner.locate(first.as_ptr() as usize).and_then(|(region, offset)| {
-                let heap = &mut inner.regions[region].as_mut()?.heap;
-                let area = heap.find(offset)?;
-                // Held: a pointer to the frame's first block is not mistaken for the area itself.
-                heap.hold(area).ok()?;
-                Some((region, area))
-            })
-        };
-        let Some((region, area)) = held else {
+        let held = self.locate(first).and_then(|(mut inner, region, offset)| {
+            let heap = &mut inner.regions[region].as_mut()?.heap;
+            let area = heap.find(offset)?;
+            // Held: a pointer to the frame's first block is not mistaken for the area itself.
+            heap.hold(area).ok()?;
+            Some(area)
+        });
+        let Some(area) = held else {
             // Served by the fallback, whose blocks cannot be held.
             // SAFETY: the block was made a moment ago and nobody has seen it.
             let freed = unsafe { self.free(first) };
@@ -185,7 +181,6 @@ impl Pool {
             plan: plan.clone(),
             first,
             bytes,
-            region,
             area,
             live,
             remote: AtomicU32::new(0),
@@ -363,8 +358,8 @@ impl Pool {
 
     fn release_areas(&self, retired: Vec<Arc<Instance>>) {
         for instance in retired {
-            let mut inner = self.lock();
-            if let Some(region) = &mut inner.regions[instance.region] {
+            let Some((mut inner, slot, _)) = self.locate(instance.first) else { continue };
+            if let Some(region) = &mut inner.regions[slot] {
                 let freed = region.heap.free_held(instance.area);
                 debug_assert!(freed.is_ok(), "an area is held until here");
             }

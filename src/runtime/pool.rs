@@ -5,17 +5,20 @@ use core::sync::atomic::{AtomicU32, Ordering};
 
 use super::frame_table::FrameTable;
 use super::pool_auto::Streams;
-use super::pool_config::{PoolConfig, PoolStats, Refusal, Tail};
+use super::pool_config::{PoolConfig, Refusal, Tail};
 use super::pool_debug::Debug;
 use super::pool_fallback::Outside;
 use super::pool_lock::{register, unregister, Guard, Lock};
+use super::pool_shards::{Padded, MAX_SHARDS, SHARDED};
 use super::pool_trace::Trace;
 use super::region::{Backing, Region};
 use crate::error::{Error, Kind};
-use crate::heap::{Extent, Fault, Request, Side};
+use crate::heap::{Fault, Request, Side};
 
 /// Regions a pool can have: few enough that finding the one a pointer belongs to takes constant steps.
 pub(crate) const MAX_REGIONS: usize = 64;
+/// Bytes that the parts of a lent buffer are multiples of.
+const LEND_UNIT: usize = 64 << 10;
 /// Spare nodes below which a region gets more, outside the lock.
 const LOW_NODES: usize = 8;
 
@@ -37,6 +40,18 @@ pub(crate) struct Inner {
 }
 
 impl Inner {
+    /// One that can hold all its regions without allocating.
+    fn reserved() -> Result<Inner, std::collections::TryReserveError> {
+        let mut inner = Inner::default();
+        inner.regions.try_reserve_exact(MAX_REGIONS)?;
+        inner.bounds.try_reserve_exact(MAX_REGIONS)?;
+        Ok(inner)
+    }
+
+    fn overlaps(&self, from: usize, bytes: usize) -> bool {
+        self.bounds.iter().any(|&(base, held)| base < from.saturating_add(bytes) && from < base + held)
+    }
+
     /// The region an address lies in, and its offset there. At most 64 steps, one as a rule.
     #[inline]
     pub(crate) fn locate(&self, address: usize) -> Option<(usize, u64)> {
@@ -71,7 +86,10 @@ impl Inner {
 
 #[derive(Debug)]
 pub(crate) struct Shared {
+    /// The first shard: all there is as a rule.
     pub(crate) inner: Lock<Inner>,
+    /// The other shards.
+    pub(crate) more: Box<[Padded]>,
     pub(crate) outside: Lock<Outside>,
     pub(crate) config: PoolConfig,
     pub(crate) debug: Option<Debug>,
@@ -79,7 +97,8 @@ pub(crate) struct Shared {
     pub(crate) trace: Trace,
     /// What finds frames by itself, if the pool does.
     pub(crate) streams: Option<Streams>,
-    /// Reasons for a call to look beyond the heap: debug checks (1), streams (1), a trace (1), frames being recorded (1 each).
+    /// Reasons for a call to look beyond the first shard: debug checks (1), streams (1), a trace (1), frames being recorded
+    /// (1 each), more shards ([`SHARDED`]).
     pub(crate) watchers: AtomicU32,
     /// Bytes added to every block: the exclusive tail and the guard.
     overhead: u64,
@@ -108,9 +127,12 @@ impl Pool {
     /// A pool that takes its memory from `config.source`. `NoMemory` where the first region or the records are refused.
     pub fn new(config: PoolConfig) -> Result<Pool, Error> {
         let no_memory = |_| Error::no_memory("the pool's table of regions could not be allocated");
-        let mut inner = Inner::default();
-        inner.regions.try_reserve_exact(MAX_REGIONS).map_err(no_memory)?;
-        inner.bounds.try_reserve_exact(MAX_REGIONS).map_err(no_memory)?;
+        let shards = config.shards.clamp(1, MAX_SHARDS);
+        let mut more = Vec::new();
+        more.try_reserve_exact(shards - 1).map_err(no_memory)?;
+        for _ in 1..shards {
+            more.push(Padded(Lock::new(Inner::reserved().map_err(no_memory)?)));
+        }
         let (tail, region_tail) = match config.tail {
             Tail::None => (0, 0),
             Tail::Readable(bytes) => (0, bytes),
@@ -125,10 +147,13 @@ impl Pool {
         let overhead = tail + debug.as_ref().map_or(0, Debug::overhead);
         let first = config.first_region;
         let shared = Shared {
-            inner: Lock::new(inner),
+            inner: Lock::new(Inner::reserved().map_err(no_memory)?),
+            more: more.into_boxed_slice(),
             outside: Lock::new(Outside::default()),
             config,
-            watchers: AtomicU32::new(u32::from(debug.is_some()) + u32::from(streams.is_some())),
+            watchers: AtomicU32::new(
+                u32::from(debug.is_some()) + u32::from(streams.is_some()) + if shards > 1 { SHARDED } else { 0 },
+            ),
             debug,
             frames: Lock::new(FrameTable::default()),
             trace: Trace::default(),
@@ -138,15 +163,13 @@ impl Pool {
         };
         let no_pool = Error::no_memory("the pool's record could not be allocated");
         let pool = Pool { shared: super::region::try_box(shared).ok_or(no_pool)? };
-        let s = &pool.shared;
-        let locks = [s.inner.raw(), s.outside.raw(), s.frames.raw(), s.trace.raw()];
-        let debug_lock = pool.shared.debug.as_ref().map(Debug::raw);
-        let stream_locks = s.streams.iter().flat_map(Streams::locks);
-        if !locks.into_iter().chain(debug_lock).chain(stream_locks).all(register) {
-            return Err(no_memory_for_locks());
+        if !pool.locks().all(register) {
+            return Err(Error::no_memory("the table of locks could not grow"));
         }
         if first > 0 {
-            pool.add_region(first, 1)?;
+            for shard in 0..shards {
+                pool.add_region(shard, first.div_ceil(shards), 1)?;
+            }
         }
         Ok(pool)
     }
@@ -170,15 +193,34 @@ impl Pool {
     /// # Safety
     /// As for [`Pool::over`].
     pub unsafe fn lend(&self, start: NonNull<u8>, bytes: usize) -> Result<(), Error> {
-        let s = &self.shared;
-        let region = Region::new(0, start, bytes, s.region_tail, s.config.max_blocks, Backing::Lent)?;
-        let mut inner = s.inner.lock();
-        let from = start.as_ptr() as usize;
-        if inner.bounds.iter().any(|&(base, held)| base < from.saturating_add(bytes) && from < base + held) {
-            return Err(Error::argument("the buffer overlaps a region of the pool").needed(from as u64));
+        let overlaps = |s: &Lock<Inner>| s.lock().overlaps(start.as_ptr() as usize, bytes);
+        if self.shards().any(overlaps) {
+            let error = Error::argument("the buffer overlaps a region of the pool");
+            return Err(error.needed(start.as_ptr() as u64));
         }
-        let refused = inner.insert(region);
-        drop(inner);
+        let count = self.shared.more.len() + 1;
+        let part = bytes / count / LEND_UNIT * LEND_UNIT;
+        if part == 0 {
+            // SAFETY: the contract of this function.
+            return unsafe { self.lend_to(0, start, bytes) };
+        }
+        for shard in 0..count {
+            let from = shard * part;
+            let len = if shard + 1 == count { bytes - from } else { part };
+            // SAFETY: `from` is less than `bytes`.
+            let start = unsafe { start.add(from) };
+            // SAFETY: the contract of this function; the parts are apart.
+            unsafe { self.lend_to(shard, start, len) }?;
+        }
+        Ok(())
+    }
+
+    /// # Safety
+    /// As for [`Pool::over`].
+    unsafe fn lend_to(&self, shard: usize, start: NonNull<u8>, bytes: usize) -> Result<(), Error> {
+        let s = &self.shared;
+        let region = Region::new(shard as u32, start, bytes, s.region_tail, s.config.max_blocks, Backing::Lent)?;
+        let refused = self.shard(shard).lock().insert(region);
         match refused {
             Ok(_) => Ok(()),
             Err(_) => Err(Error::capacity("a pool has at most 64 regions").available(MAX_REGIONS as u64)),
@@ -189,7 +231,7 @@ impl Pool {
     #[inline]
     pub fn alloc(&self, bytes: usize, align: usize) -> Result<NonNull<u8>, Refusal> {
         match self.shared.watchers.load(Ordering::Relaxed) {
-            0 => self.alloc_parts(bytes as u64, align as u64, 0, Side::Auto),
+            0 | SHARDED => self.alloc_parts(bytes as u64, align as u64, 0, Side::Auto),
             _ => self.alloc_watched(&Request::new(bytes as u64, align as u64)),
         }
     }
@@ -209,7 +251,7 @@ impl Pool {
     #[inline]
     pub fn alloc_with(&self, request: &Request) -> Result<NonNull<u8>, Refusal> {
         match self.shared.watchers.load(Ordering::Relaxed) {
-            0 => self.alloc_untraced(request),
+            0 | SHARDED => self.alloc_untraced(request),
             _ => self.alloc_watched(request),
         }
     }
@@ -220,7 +262,9 @@ impl Pool {
             return self.alloc_streamed(streams, request);
         }
         let block = self.alloc_untraced(request)?;
-        self.shared.trace.allocated(block, request.bytes, request.align);
+        if self.shared.trace.is_on() {
+            self.shared.trace.allocated(block, request.bytes, request.align);
+        }
         Ok(block)
     }
 
@@ -252,20 +296,23 @@ impl Pool {
     #[inline]
     fn try_parts(&self, bytes: u64, align: u64, extra: u64, side: Side) -> Result<NonNull<u8>, Fault> {
         let request = Request { bytes, align, extra, side };
+        if !self.shared.more.is_empty() {
+            return self.try_sharded(&request);
+        }
         let mut inner = self.shared.inner.lock();
         // Apart from the others, so that the compiler keeps the request in registers.
-        let Some(Some(region)) = inner.regions.first_mut() else { return self.try_others(inner, 1, &request) };
+        let Some(Some(region)) = inner.regions.first_mut() else { return self.try_others(0, inner, 1, &request) };
         match region.heap.alloc_with(&request) {
             Ok(handle) => {
                 let block = region.pointer(handle.offset());
                 let low = region.heap.spare_nodes() < LOW_NODES && !region.fixed;
                 drop(inner);
                 if low {
-                    self.more_nodes(0);
+                    self.more_nodes(0, 0);
                 }
                 Ok(block)
             }
-            Err(fault) => match self.try_others(inner, 1, &Request { bytes, align, extra, side }) {
+            Err(fault) => match self.try_others(0, inner, 1, &Request { bytes, align, extra, side }) {
                 Ok(block) => Ok(block),
                 Err(other) => Err(worse(fault, other)),
             },
@@ -274,7 +321,13 @@ impl Pool {
 
     /// The regions from `slot` on.
     #[inline(never)]
-    fn try_others(&self, mut inner: Guard<'_, Inner>, slot: usize, request: &Request) -> Result<NonNull<u8>, Fault> {
+    pub(crate) fn try_others(
+        &self,
+        shard: usize,
+        mut inner: Guard<'_, Inner>,
+        slot: usize,
+        request: &Request,
+    ) -> Result<NonNull<u8>, Fault> {
         let mut worst = Fault::TooLarge;
         for slot in slot..inner.regions.len() {
             let Some(region) = &mut inner.regions[slot] else { continue };
@@ -284,7 +337,7 @@ impl Pool {
                     let low = region.heap.spare_nodes() < LOW_NODES && !region.fixed;
                     drop(inner);
                     if low {
-                        self.more_nodes(slot);
+                        self.more_nodes(shard, slot);
                     }
                     return Ok(block);
                 }
@@ -313,6 +366,9 @@ impl Pool {
         } else if self.free_auto(block) {
             return Ok(());
         }
+        if self.shared.watchers.load(Ordering::Relaxed) == SHARDED && self.release(block) {
+            return Ok(());
+        }
         self.free_slow(block, None)
     }
 
@@ -322,108 +378,6 @@ impl Pool {
     /// As for [`Pool::free`].
     pub unsafe fn free_sized(&self, block: NonNull<u8>, bytes: usize) -> Result<(), Error> {
         self.free_slow(block, Some(bytes as u64))
-    }
-
-    /// Bytes that can be used at `block`, at least those asked for; `None` where no live block starts there.
-    pub fn usable_size(&self, block: NonNull<u8>) -> Option<usize> {
-        self.size_of(block).map(|(held, _)| held)
-    }
-
-    /// Bytes usable and asked for.
-    pub(crate) fn size_of(&self, block: NonNull<u8>) -> Option<(usize, usize)> {
-        let (mut planned, mut found) = (false, None);
-        {
-            let mut inner = self.shared.inner.lock();
-            if let Some((slot, offset)) = inner.locate(block.as_ptr() as usize) {
-                if let Some(region) = &mut inner.regions[slot] {
-                    found = region.heap.find(offset).and_then(|handle| region.heap.size(handle));
-                    planned = found.is_none();
-                }
-            }
-        }
-        let usable = |held: u64| held.saturating_sub(self.shared.overhead);
-        if let Some((held, requested)) = found {
-            let guarded = self.shared.debug.as_ref().is_some_and(Debug::exact);
-            let usable = if guarded { requested } else { usable(held).max(requested) };
-            return Some((usable as usize, requested as usize));
-        }
-        if planned {
-            let bytes = usable(self.planned_size(block)?.0) as usize;
-            return Some((bytes, bytes));
-        }
-        self.shared.outside.lock().size(block).map(|bytes| (bytes, bytes))
-    }
-
-    /// Bytes the block of a region holds, overhead included.
-    pub(crate) fn held(&self, block: NonNull<u8>) -> Option<usize> {
-        let mut inner = self.lock();
-        let (slot, offset) = inner.locate(block.as_ptr() as usize)?;
-        let heap = &mut inner.regions[slot].as_mut()?.heap;
-        let handle = heap.find(offset)?;
-        heap.size(handle).map(|(held, _)| held as usize)
-    }
-
-    /// Whether the address lies in this pool's memory, or is a block its fallback served.
-    pub fn owns(&self, address: NonNull<u8>) -> bool {
-        let inside = self.shared.inner.lock().locate(address.as_ptr() as usize).is_some();
-        inside || self.shared.outside.lock().size(address).is_some()
-    }
-
-    /// `bytes` rounded up to what a block holds: asking for so many costs no more. `None` where that does not fit.
-    pub fn good_size(&self, bytes: usize) -> Option<usize> {
-        let extra = self.shared.overhead;
-        let held = (bytes as u64).checked_add(extra)?.max(1).checked_next_multiple_of(crate::heap::GRANULE)?;
-        usize::try_from(held - extra).ok()
-    }
-
-    /// The statistics, summed over the regions. Looks at every block of the highest bins for the largest free one.
-    pub fn stats(&self) -> PoolStats {
-        let inner = self.shared.inner.lock();
-        let mut out = PoolStats {
-            reserved: inner.reserved,
-            grown: inner.grown,
-            moved_bytes: inner.moved_bytes,
-            trimmed_bytes: inner.trimmed_bytes,
-            refused: inner.refused,
-            bad: inner.bad,
-            ..PoolStats::default()
-        };
-        for region in inner.regions.iter().flatten() {
-            out.regions += 1;
-            out.heap.add(&region.heap.stats());
-            out.largest_free = out.largest_free.max(region.heap.largest_free());
-        }
-        drop(inner);
-        let outside = self.shared.outside.lock();
-        (out.fallback_blocks, out.fallback_bytes) = (outside.blocks(), outside.bytes());
-        out
-    }
-
-    /// Checks every region's structure and, with guards on, every block's guard. `Internal` names what is wrong with the
-    /// structure, `Argument` an overrun block. Holds the lock while it walks.
-    pub fn check(&self) -> Result<(), Error> {
-        for region in self.shared.inner.lock().regions.iter().flatten() {
-            region.heap.check()?;
-        }
-        self.shared.debug.as_ref().map_or(Ok(()), |debug| debug.check(self))
-    }
-
-    /// Shows every block, free or used, with its region's base address. Holds the lock: `see` must not call the pool.
-    pub fn walk(&self, mut see: impl FnMut(usize, Extent)) {
-        for region in self.shared.inner.lock().regions.iter().flatten() {
-            region.heap.walk(|extent| see(region.base, extent));
-        }
-    }
-
-    /// A hash of everything that decides what the pool does next: equal before and after a call that was refused.
-    pub fn fingerprint(&self) -> u64 {
-        let inner = self.shared.inner.lock();
-        let mix = |hash: u64, word: u64| (hash ^ word).wrapping_mul(0x0100_0000_01b3).rotate_left(29);
-        inner
-            .regions
-            .iter()
-            .flatten()
-            .fold(mix(7, inner.reserved), |hash, region| mix(mix(hash, region.base as u64), region.heap.fingerprint()))
     }
 
     /// Gives every region back. With live blocks it returns the pool and `Busy`, with their number in `needed`.
@@ -449,6 +403,7 @@ impl Pool {
         }
     }
 
+    /// The first shard, which also keeps what concerns them all: the bytes reserved.
     #[inline]
     pub(crate) fn lock(&self) -> Guard<'_, Inner> {
         self.shared.inner.lock()
@@ -467,7 +422,7 @@ impl Pool {
 }
 
 /// Which of two regions' faults to act on: records can be had more easily than space, so that is tried first.
-fn worse(a: Fault, b: Fault) -> Fault {
+pub(crate) fn worse(a: Fault, b: Fault) -> Fault {
     match (a, b) {
         (Fault::NoNode, _) | (_, Fault::NoNode) => Fault::NoNode,
         (Fault::TooLarge, other) | (other, Fault::TooLarge) => other,
@@ -475,22 +430,11 @@ fn worse(a: Fault, b: Fault) -> Fault {
     }
 }
 
-fn no_memory_for_locks() -> Error {
-    Error::no_memory("the table of locks could not grow")
-}
-
 impl Drop for Pool {
     fn drop(&mut self) {
         // Writes what is still in the buffer; there is nobody to tell that it failed.
         let _ = self.trace_stop();
-        unregister(self.shared.inner.raw());
-        unregister(self.shared.outside.raw());
-        unregister(self.shared.frames.raw());
-        unregister(self.shared.trace.raw());
-        self.shared.streams.iter().flat_map(Streams::locks).for_each(unregister);
-        if let Some(debug) = &self.shared.debug {
-            unregister(debug.raw());
-        }
+        self.locks().for_each(unregister);
         let config = &self.shared.config;
         // SAFETY: the pool is going away, and using a block past its pool's end is the caller's error by contract.
         unsafe { self.shared.outside.lock().release_all(&config.fallback) };

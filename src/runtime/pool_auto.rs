@@ -17,6 +17,7 @@ use super::frame::SharedPlan;
 use super::pool::Pool;
 use super::pool_config::Refusal;
 use super::pool_lock::{Lock, RawLock};
+use super::pool_shards::SHARDED;
 use super::stream::{Active, Freed, Next, Stream};
 use crate::error::Error;
 use crate::heap::frame::{FramePlan, Repeat};
@@ -198,7 +199,7 @@ impl Pool {
 
     /// A free, if the pool finds its frames and nothing else watches it. False where the block is none of its own.
     pub(crate) fn free_auto(&self, block: NonNull<u8>) -> bool {
-        let alone = self.shared.watchers.load(Ordering::Relaxed) == 1;
+        let alone = self.shared.watchers.load(Ordering::Relaxed) & !SHARDED == 1;
         match &self.shared.streams {
             Some(streams) if alone => self.free_streamed(streams, block) || self.release_general(block),
             _ => false,
@@ -208,8 +209,7 @@ impl Pool {
     /// Frees a block of the general path. The pages of a very large one go back at once, as those of any `malloc` do.
     fn release_general(&self, block: NonNull<u8>) -> bool {
         let freed = {
-            let mut inner = self.lock();
-            let Some((slot, offset)) = inner.locate(block.as_ptr() as usize) else { return false };
+            let Some((mut inner, slot, offset)) = self.locate(block) else { return false };
             inner.regions[slot].as_mut().and_then(|region| region.heap.try_free_at(offset))
         };
         if freed.is_some_and(|bytes| bytes >= VERY_LARGE) {

@@ -168,12 +168,13 @@ impl Pool {
 
     /// The refusal, with what is free now.
     pub(crate) fn refuse(&self, error: Error, asked: &Request) -> Refusal {
-        let mut inner = self.lock();
-        inner.refused += 1;
+        self.lock().refused += 1;
         let (mut free, mut largest) = (0, 0);
-        for region in inner.regions.iter().flatten() {
-            free += region.heap.stats().free;
-            largest = largest.max(region.heap.largest_free());
+        for shard in self.shards() {
+            for region in shard.lock().regions.iter().flatten() {
+                free += region.heap.stats().free;
+                largest = largest.max(region.heap.largest_free());
+            }
         }
         let error = match error.kind {
             crate::error::Kind::Alignment => error.needed(asked.align),
@@ -185,7 +186,7 @@ impl Pool {
     /// Where a trim holds free blocks for a moment, waits for its end. Returns whether it did.
     fn wait_for_trims(&self) -> bool {
         let mut waited = false;
-        while self.lock().trimming > 0 {
+        while self.shards().any(|shard| shard.lock().trimming > 0) {
             waited = true;
             std::thread::yield_now();
         }
@@ -193,8 +194,8 @@ impl Pool {
     }
 
     /// Reserves records for a region: allocated and released outside the lock, moved under it.
-    pub(crate) fn more_nodes(&self, slot: usize) -> bool {
-        let capacity = match &self.lock().regions[slot] {
+    pub(crate) fn more_nodes(&self, shard: usize, slot: usize) -> bool {
+        let capacity = match &self.shard(shard).lock().regions[slot] {
             Some(region) if !region.fixed => {
                 let most = region.bytes / GRANULE as usize + 2;
                 (region.heap.node_capacity() < most).then(|| (region.heap.node_capacity() * 2).min(most))
@@ -206,7 +207,7 @@ impl Pool {
         if bigger.try_reserve_exact(capacity).is_err() {
             return false;
         }
-        let mut inner = self.lock();
+        let mut inner = self.shard(shard).lock();
         let old = match &mut inner.regions[slot] {
             Some(region) => region.heap.more_nodes(bigger),
             None => bigger,
@@ -217,8 +218,12 @@ impl Pool {
     }
 
     fn more_nodes_everywhere(&self) -> bool {
-        let slots = self.lock().regions.len();
-        (0..slots).filter(|&slot| self.more_nodes(slot)).count() > 0
+        let mut any = false;
+        for shard in 0..=self.shared.more.len() {
+            let slots = self.shard(shard).lock().regions.len();
+            any |= (0..slots).filter(|&slot| self.more_nodes(shard, slot)).count() > 0;
+        }
+        any
     }
 
     /// Adds a region for a request, if the policy and the cap allow one.
@@ -243,10 +248,11 @@ impl Pool {
         }
         let align = usize::try_from(padded.align).unwrap_or(1);
         let exact = bytes == need;
-        match self.add_region(bytes, align) {
+        let shard = self.own_shard();
+        match self.add_region(shard, bytes, align) {
             Ok(()) => {}
             // The source would not give that much: try with what the request needs.
-            Err(_) if !exact => self.add_region(need, align)?,
+            Err(_) if !exact => self.add_region(shard, need, align)?,
             Err(error) => return Err(error),
         }
         self.lock().grown += 1;
@@ -268,7 +274,7 @@ impl Pool {
     }
 
     /// Takes a region from the source, outside the lock. The bytes count against the cap while they are being taken.
-    pub(crate) fn add_region(&self, bytes: usize, align: usize) -> Result<(), Error> {
+    pub(crate) fn add_region(&self, shard: usize, bytes: usize, align: usize) -> Result<(), Error> {
         let s = &self.shared;
         {
             let mut inner = self.lock();
@@ -280,20 +286,29 @@ impl Pool {
         }
         let align = align.clamp(1, page_size());
         let made = Region::from_source(0, &s.config.source, bytes, align, s.region_tail, s.config.max_blocks);
-        let mut inner = self.lock();
-        inner.reserved -= bytes as u64;
-        let region = made?;
-        let reserved = region.reserved() as u64;
-        match inner.insert(region) {
-            Ok(_) => {
-                inner.reserved += reserved;
-                Ok(())
+        let (region, reserved) = match made {
+            Ok(region) => {
+                let reserved = region.reserved() as u64;
+                (Ok(region), reserved)
             }
-            Err(region) => {
-                drop(inner);
-                drop(region);
-                Err(Error::capacity("a pool has at most 64 regions").available(MAX_REGIONS as u64))
+            Err(error) => (Err(error), 0),
+        };
+        let settle = |reserved: u64| {
+            let mut inner = self.lock();
+            inner.reserved = inner.reserved - bytes as u64 + reserved;
+        };
+        let refused = match region {
+            Ok(region) => self.shard(shard).lock().insert(region).err(),
+            Err(error) => {
+                settle(0);
+                return Err(error);
             }
+        };
+        settle(if refused.is_some() { 0 } else { reserved });
+        match refused {
+            None => Ok(()),
+            // Dropped here, outside every lock.
+            Some(_) => Err(Error::capacity("a pool has at most 64 regions").available(MAX_REGIONS as u64)),
         }
     }
 
@@ -357,8 +372,7 @@ impl Pool {
 
     /// Frees a block of a region. False where there is none.
     pub(crate) fn release(&self, block: NonNull<u8>) -> bool {
-        let mut inner = self.lock();
-        let Some((slot, offset)) = inner.locate(block.as_ptr() as usize) else { return false };
+        let Some((mut inner, slot, offset)) = self.locate(block) else { return false };
         match &mut inner.regions[slot] {
             Some(region) => region.heap.try_free_at(offset).is_some(),
             None => false,

@@ -67,7 +67,8 @@ impl<T> Drop for Guard<'_, T> {
 
 /// Every lock that a fork has to take first: a child must never see one that a vanished thread holds.
 ///
-/// No code takes two of them at once, so taking them all in any order cannot deadlock.
+/// No code takes two of them at once but a pool's shards, in the order in which they were registered; a fork takes them all
+/// in that order, so nothing can deadlock.
 static REGISTRY: Lock<Vec<Registered>> = Lock::new(Vec::new());
 
 struct Registered(*const RawLock);

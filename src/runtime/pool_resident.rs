@@ -32,17 +32,16 @@ impl Pool {
     /// Bytes of the pool's own regions that are in memory; `None` where the system does not tell.
     pub fn resident(&self) -> Option<u64> {
         let mut ranges = Vec::new();
-        ranges.try_reserve_exact(MAX_REGIONS).ok()?;
-        {
-            let inner = self.lock();
-            // A region that is unmapped meanwhile only makes the count wrong.
-            let mapped = inner.regions.iter().flatten().filter_map(|region| match region.backing {
+        ranges.try_reserve_exact(MAX_REGIONS * (self.shared.more.len() + 1)).ok()?;
+        // A region that is unmapped meanwhile only makes the count wrong.
+        for shard in self.shards() {
+            let inner = shard.lock();
+            ranges.extend(inner.regions.iter().flatten().filter_map(|region| match region.backing {
                 Backing::Mapped { start, bytes } | Backing::Given { start, bytes, pages: true, .. } => {
                     Some((start.as_ptr() as usize, bytes))
                 }
                 _ => None,
-            });
-            ranges.extend(mapped);
+            }));
         }
         ranges.into_iter().map(|(start, bytes)| resident_pages(start, bytes)).sum()
     }
@@ -106,9 +105,8 @@ impl Pool {
     /// Gives back the pages of a live block that is about to be freed.
     pub(crate) fn discard_block(&self, block: NonNull<u8>, bytes: usize) {
         let ours = {
-            let inner = self.lock();
-            let region = inner.locate(block.as_ptr() as usize).and_then(|(slot, _)| inner.regions[slot].as_ref());
-            region.is_some_and(|region| region.discardable())
+            let found = self.locate(block);
+            found.is_some_and(|(inner, slot, _)| inner.regions[slot].as_ref().is_some_and(|r| r.discardable()))
         };
         if ours {
             // The block is live until its owner, who is done with it, has it freed.

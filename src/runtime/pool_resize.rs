@@ -129,16 +129,14 @@ impl Pool {
     }
 
     pub(crate) fn align_of(&self, block: NonNull<u8>) -> u64 {
-        let mut inner = self.lock();
-        let Some((slot, offset)) = inner.locate(block.as_ptr() as usize) else { return 1 };
+        let Some((mut inner, slot, offset)) = self.locate(block) else { return 1 };
         let Some(region) = &mut inner.regions[slot] else { return 1 };
         region.heap.find(offset).and_then(|h| region.heap.align_of(h)).unwrap_or(1)
     }
 
     fn resize_step(&self, old: NonNull<u8>, bytes: u64, headroom: u64) -> Step {
         let overhead = self.overhead();
-        let mut inner = self.lock();
-        let Some((slot, offset)) = inner.locate(old.as_ptr() as usize) else { return Step::Wrong };
+        let Some((mut inner, slot, offset)) = self.locate(old) else { return Step::Wrong };
         let Some(region) = &mut inner.regions[slot] else { return Step::Wrong };
         let Some(handle) = region.heap.find(offset) else { return Step::Wrong };
         let (requested, align) = match (region.heap.size(handle), region.heap.align_of(handle)) {
@@ -176,8 +174,7 @@ impl Pool {
     /// Gives back what alignment left over after a move down.
     fn settle(&self, block: NonNull<u8>, bytes: u64) {
         let overhead = self.overhead();
-        let mut inner = self.lock();
-        let Some((slot, offset)) = inner.locate(block.as_ptr() as usize) else { return };
+        let Some((mut inner, slot, offset)) = self.locate(block) else { return };
         let Some(region) = &mut inner.regions[slot] else { return };
         if let Some(handle) = region.heap.find(offset) {
             // Refused only where records have run out: the block then keeps the rest.

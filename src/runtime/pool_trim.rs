@@ -17,18 +17,18 @@ impl Pool {
     /// request that does not fit meanwhile waits for the trim instead of being refused.
     pub fn trim(&self, keep: u64) -> u64 {
         self.release_idle_areas();
-        let mut given = 0;
-        loop {
-            let mut inner = self.lock();
-            let Some(region) = idle_region(&mut inner, keep) else { break };
-            drop(inner);
-            given += region.reserved() as u64;
-            drop(region);
-        }
-        let slots = self.lock().regions.len();
-        let mut kept = 0;
-        for slot in 0..slots {
-            given += self.trim_region(slot, &mut kept, keep);
+        let (mut given, mut kept) = (0, 0);
+        for shard in 0..=self.shared.more.len() {
+            loop {
+                let Some(region) = idle_region(&mut self.shard(shard).lock(), kept, keep) else { break };
+                let bytes = region.reserved() as u64;
+                self.lock().reserved -= bytes;
+                given += bytes;
+            }
+            let slots = self.shard(shard).lock().regions.len();
+            for slot in 0..slots {
+                given += self.trim_region(shard, slot, &mut kept, keep);
+            }
         }
         self.lock().trimmed_bytes += given;
         given
@@ -36,16 +36,19 @@ impl Pool {
 
     /// Gives back the whole pages of the largest free blocks, and nothing else.
     pub(crate) fn trim_pages(&self) -> u64 {
-        let slots = self.lock().regions.len();
-        let given = (0..slots).map(|slot| self.trim_region(slot, &mut 0, 0)).sum();
+        let mut given = 0;
+        for (shard, inner) in self.shards().enumerate() {
+            let slots = inner.lock().regions.len();
+            given += (0..slots).map(|slot| self.trim_region(shard, slot, &mut 0, 0)).sum::<u64>();
+        }
         self.lock().trimmed_bytes += given;
         given
     }
 
-    fn trim_region(&self, slot: usize, kept: &mut u64, keep: u64) -> u64 {
+    fn trim_region(&self, shard: usize, slot: usize, kept: &mut u64, keep: u64) -> u64 {
         let mut held: [Option<(Handle, usize, u64)>; BATCH] = [None; BATCH];
         {
-            let mut inner = self.lock();
+            let mut inner = self.shard(shard).lock();
             let Some(region) = inner.regions[slot].as_mut().filter(|r| r.discardable()) else { return 0 };
             for entry in &mut held {
                 if region.heap.largest_free() < WORTHWHILE {
@@ -64,7 +67,7 @@ impl Pool {
             // other trim unmaps it.
             given += discard_pages(address + stays as usize, (bytes - stays) as usize);
         }
-        let mut inner = self.lock();
+        let mut inner = self.shard(shard).lock();
         inner.trimming -= 1;
         if let Some(region) = &mut inner.regions[slot] {
             for (handle, ..) in held.iter().flatten() {
@@ -76,9 +79,9 @@ impl Pool {
     }
 }
 
-/// Takes out a region that came from the source, holds nothing, and is not needed to keep `keep` bytes.
-fn idle_region(inner: &mut Inner, keep: u64) -> Option<Box<Region>> {
-    let mut kept = 0;
+/// Takes out a region that came from the source, holds nothing, and is not needed to keep `keep` bytes, of which `kept` are
+/// kept already.
+fn idle_region(inner: &mut Inner, mut kept: u64, keep: u64) -> Option<Box<Region>> {
     let mut taken = None;
     for (slot, region) in inner.regions.iter().enumerate() {
         let Some(region) = region.as_ref().filter(|r| r.reserved() > 0 && r.heap.stats().blocks == 0) else { continue };
@@ -88,7 +91,5 @@ fn idle_region(inner: &mut Inner, keep: u64) -> Option<Box<Region>> {
         }
         kept += region.bytes as u64;
     }
-    let region = inner.remove(taken?)?;
-    inner.reserved -= region.reserved() as u64;
-    Some(region)
+    inner.remove(taken?)
 }

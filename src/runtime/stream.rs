@@ -246,9 +246,9 @@ impl Stream {
 impl Active {
     fn serve(&mut self, bytes: u64, align: u64) -> Option<NonNull<u8>> {
         let slot = self.replay.alloc(&self.instance.plan, bytes, align)?;
-        let place = self.instance.plan.place(slot);
+        let (place, offset) = self.instance.plan.place(slot);
         self.instance.live[place as usize].store(slot + 1, Ordering::Release);
-        Some(self.instance.pointer(self.instance.plan.offset(slot)))
+        Some(self.instance.pointer(offset))
     }
 
     fn take_back(&mut self, block: NonNull<u8>) -> bool {

@@ -1,5 +1,6 @@
 //! Numbers and names in a form people read.
 
+use std::borrow::Cow;
 use std::fmt::Write;
 
 use crate::units::Bytes;
@@ -36,10 +37,31 @@ pub fn human(bytes: Bytes) -> String {
     format!("{value:.digits$} {}", UNITS[unit])
 }
 
+/// `text` as a terminal may show it: what would steer the terminal, or turn the direction of the line around, is written
+/// as an escape.
+pub fn visible(text: &str) -> Cow<'_, str> {
+    if !text.contains(steers) {
+        return Cow::Borrowed(text);
+    }
+    let mut out = String::with_capacity(text.len() + 8);
+    for c in text.chars() {
+        match steers(c) {
+            true => out.extend(c.escape_default()),
+            false => out.push(c),
+        }
+    }
+    Cow::Owned(out)
+}
+
+/// Control characters, and those that change the direction of writing.
+pub(super) fn steers(c: char) -> bool {
+    c.is_control() || matches!(c, '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+}
+
 /// `text` without control characters, cut to `width` characters; the middle is left out, since names differ at
 /// either end.
 pub(super) fn cut(text: &str, width: usize) -> String {
-    let clean: Vec<char> = text.chars().map(|c| if c.is_control() { '?' } else { c }).collect();
+    let clean: Vec<char> = text.chars().map(|c| if steers(c) { '?' } else { c }).collect();
     if clean.len() <= width {
         return clean.into_iter().collect();
     }
@@ -90,6 +112,7 @@ mod tests {
             ("short".into(), "a/v..ong".into(), "a?b".into())
         );
         assert_eq!(cut("ééééééééé", 4), "é..é");
+        assert_eq!(visible("\u{1b}[31mé\n\u{9b}\u{202e}"), "\\u{1b}[31mé\\n\\u{9b}\\u{202e}");
         assert_eq!(xml("a<b>&\"\u{1}\n"), "a&lt;b&gt;&amp;&quot;\u{fffd}&#10;");
     }
 }

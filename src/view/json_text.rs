@@ -2,6 +2,8 @@
 
 use std::fmt::{Display, Write};
 
+use super::format::steers;
+
 /// `text` as a JSON string. `<` is escaped too, so that the result may stand inside an HTML script element, and so are
 /// the two line separators that older JavaScript does not allow in strings.
 pub fn string(text: &str) -> String {
@@ -13,10 +15,11 @@ pub fn string(text: &str) -> String {
             '\\' => out.push_str("\\\\"),
             '\n' => out.push_str("\\n"),
             '\t' => out.push_str("\\t"),
-            '<' | '\u{2028}' | '\u{2029}' | '\u{7f}' => {
+            '<' => {
                 let _ = write!(out, "\\u{:04x}", c as u32);
             }
-            c if (c as u32) < 0x20 => {
+            // What steers a terminal, the upper control characters too.
+            c if steers(c) => {
                 let _ = write!(out, "\\u{:04x}", c as u32);
             }
             c => out.push(c),

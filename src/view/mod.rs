@@ -20,11 +20,11 @@ mod trace;
 pub use cost::{cost, idle, Cost};
 pub use csv::csv;
 pub use diff::{diff_json, diff_text, Change, Difference};
-pub use format::{grouped, human};
+pub use format::{grouped, human, visible};
 #[cfg(feature = "html")]
-pub use html::html;
+pub use html::{html, Several};
 pub use json::{json, REPORT_VERSION};
-pub use report::{Facts, Kind, Names, Report, Row, Use};
+pub use report::{Facts, Kind, Names, Report, Row, Tensor, Use};
 pub use svg::svg;
 pub use text::{text, Overview, TextOptions};
 pub use trace::trace;

@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 
+use super::format::{cut, visible};
 use crate::error::Error;
 use crate::graph::explain::{self, Peak, Reason};
 use crate::graph::liveness::{Home, Role};
@@ -21,6 +22,17 @@ pub trait Names {
     fn shape(&self, _subgraph: usize, _tensor: usize) -> (String, &'static str) {
         (String::new(), "")
     }
+}
+
+/// What a report takes from a graph's tensor besides what lowering found.
+#[derive(Clone, Copy, Debug)]
+pub struct Tensor {
+    /// Where it is.
+    pub allocation: Allocation,
+    /// Its size; `None` while unknown.
+    pub bytes: Option<Bytes>,
+    /// Its offset in the persistent arena.
+    pub persistent: Option<Bytes>,
 }
 
 /// What a row is.
@@ -116,9 +128,9 @@ impl Row {
     pub fn title(&self) -> String {
         let place = self.subgraph.filter(|&k| k > 0).map_or(String::new(), |k| format!("{k}:"));
         if self.name.is_empty() || self.name == self.id {
-            format!("{place}{}", self.id)
+            format!("{place}{}", visible(&self.id))
         } else {
-            format!("{place}{} {:?}", self.id, super::format::cut(&self.name, 48))
+            format!("{place}{} {:?}", visible(&self.id), cut(&self.name, 48))
         }
     }
 }
@@ -177,12 +189,28 @@ impl Report {
         persistent: &Persistent,
         names: &impl Names,
     ) -> Result<Report, Error> {
+        let tensor = |g: usize, t: usize| {
+            let tensor = graphs[g].tensor(t);
+            let at = persistent.offsets.get(g).and_then(|p| p[t]);
+            Tensor { allocation: tensor.allocation, bytes: tensor.bytes, persistent: at }
+        };
+        Report::of_lowered(title, (entry, &running(graphs, entry)), &tensor, (lowered, plan), names)
+    }
+
+    /// The same where the graphs are gone: of the subgraph `entry` and all that run in it, ascending.
+    pub fn of_lowered(
+        title: String,
+        (entry, subgraphs): (usize, &[usize]),
+        tensor: &dyn Fn(usize, usize) -> Tensor,
+        (lowered, plan): (&Lowered, &Plan),
+        names: &impl Names,
+    ) -> Result<Report, Error> {
         let mut rows: Vec<Row> = Vec::new();
         let mut row_of = vec![0; lowered.problem.len()];
-        for g in running(graphs, entry) {
+        for &g in subgraphs {
             let base = rows.len();
-            for t in 0..graphs[g].tensor_count() {
-                let (tensor, own) = (graphs[g].tensor(t), &lowered.lives.own[g][t]);
+            for t in 0..lowered.buffers[g].len() {
+                let (tensor, own) = (tensor(g, t), &lowered.lives.own[g][t]);
                 let buffer = lowered.buffers[g][t];
                 let root = lowered.roots[g][t] as usize;
                 if let Some(b) = buffer {
@@ -200,7 +228,7 @@ impl Report {
                     align: buffer.map_or(Align::ONE, |b| lowered.problem.buffers()[b as usize].spec.align),
                     size: tensor.bytes,
                     offset: lowered.offset(plan, g, t),
-                    persistent_offset: persistent.offsets.get(g).and_then(|p| p[t]),
+                    persistent_offset: tensor.persistent,
                     spans: spans.iter().map(|s| (s.first.into(), s.last.into())).collect(),
                     kept: own.kept && own.home != Home::Elsewhere,
                     root: (root != t && buffer.is_some()).then_some(base + root),
@@ -330,8 +358,8 @@ impl Report {
         let Some(op) = self.op(time) else { return time.to_string() };
         let entry = self.steps[0].0.subgraph;
         match self.steps[time as usize].0.subgraph {
-            k if k == entry => format!("{time} {}", super::format::cut(op, 24)),
-            k => format!("{time} {} in subgraph {k}", super::format::cut(op, 24)),
+            k if k == entry => format!("{time} {}", cut(op, 24)),
+            k => format!("{time} {} in subgraph {k}", cut(op, 24)),
         }
     }
 

@@ -3,7 +3,7 @@
 use std::io::{self, Write};
 
 use super::cost::cost;
-use super::format::{cut, grouped, human};
+use super::format::{cut, grouped, human, visible};
 use super::map::{letters, map};
 use super::report::{Kind, Report, Row};
 use crate::units::Bytes;
@@ -31,6 +31,8 @@ pub struct Overview<'a> {
     pub strategy: &'a str,
     /// What the reader should know.
     pub warnings: &'a [String],
+    /// What the arena may have, where a limit was given.
+    pub capacity: Option<Bytes>,
 }
 
 /// How much to say.
@@ -93,7 +95,7 @@ impl Overview<'_> {
 pub fn text(w: &mut dyn Write, all: &Overview<'_>, options: TextOptions) -> io::Result<()> {
     head(w, all)?;
     for warning in all.warnings {
-        writeln!(w, "warning: {warning}")?;
+        writeln!(w, "warning: {}", visible(warning))?;
     }
     if !all.warnings.is_empty() {
         writeln!(w)?;
@@ -182,7 +184,7 @@ fn head(w: &mut dyn Write, all: &Overview<'_>) -> io::Result<()> {
 
 fn entry(w: &mut dyn Write, report: &Report, named: bool, options: TextOptions) -> io::Result<()> {
     if named {
-        writeln!(w, "== {} ==\n", report.title)?;
+        writeln!(w, "== {} ==\n", visible(&report.title))?;
     }
     let letters = letters(report);
     peak(w, report, &letters, options)?;
@@ -277,7 +279,11 @@ fn row(w: &mut dyn Write, report: &Report, i: usize, letter: u8) -> io::Result<(
             Some(end) => writeln!(
                 w,
                 "{:6}shares with {other} because {} ends at {end}, before {} (bytes {}..{})",
-                "", report.rows[u.with].id, u.begins, bytes.0, bytes.1
+                "",
+                visible(&report.rows[u.with].id),
+                u.begins,
+                bytes.0,
+                bytes.1
             )?,
             None => writeln!(w, "{:6}in place: the same bytes as {other}", "")?,
         }

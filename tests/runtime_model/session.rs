@@ -64,7 +64,9 @@ fn room(bound: &[(TensorId, Block)], id: TensorId) -> u64 {
 
 /// A commit that the memory limit refuses, and the way back: sizes, addresses and contents are as before.
 fn refused(r: &mut Random, s: &mut Session, graphs: &[Graph], apart: &Apart, bound: &[(TensorId, Block)], seed: u64) {
-    if s.is_stale() || addresses(s, graphs).is_none() {
+    // After a release there is nothing to go back to. Where only scratch has bytes the tensors' addresses do not tell.
+    let released = s.stats().committed_bytes < s.stats().planned_bytes;
+    if released || s.is_stale() || addresses(s, graphs).is_none() {
         return;
     }
     let before = (addresses(s, graphs), s.generation(), s.stats().committed_bytes);

@@ -38,6 +38,8 @@ CASES = [
      shapes("1,3,480,480", "1,3,320,480") + ["--runs", "4", "--together", "4"]),
     ("recogniser", RECOGNISER, shapes("1,3,48,320") + ["--runs", "8"]),
     ("recogniser, batch of 6", RECOGNISER, shapes("6,3,48,480") + ["--runs", "4"]),
+    # More shapes than plans are kept.
+    ("recogniser, 40 widths in turn", RECOGNISER, shapes(*(f"1,3,48,{160 + 8 * i}" for i in range(40))) + ["--runs", "3"]),
     ("recogniser, 4 runs at once", RECOGNISER, shapes("1,3,48,320") + ["--runs", "6", "--together", "4"]),
     ("direction classifier", "ch_ppocr_mobile_v2.0_cls_infer.onnx", shapes("1,3,48,192") + ["--runs", "8"]),
     # A graph with branches that take turns, and small blocks only.

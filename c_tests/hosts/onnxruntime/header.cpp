@@ -137,6 +137,31 @@ void shapes_take_turns_in_the_same_memory() {
     CHECK(std::uint64_t(Signature().shape(a, 2)) != std::uint64_t(Signature().shape(a, 1).shape(a + 1, 1)));
 }
 
+void shapes_that_do_not_come_back_are_hardly_recorded() {
+    Allocator<NewHost> memory;
+    for (int run = 0; run < 320; run++) {
+        Frame frame(memory, Signature().add(std::uint64_t(run)));
+        CHECK_EQ(net(memory.host(), size_t(500 + run), static_cast<unsigned char>(run), nullptr), 0);
+    }
+    CHECK(frames(memory).recorded >= 16 && frames(memory).recorded <= 16 + 320 / 16 + 1);
+    /* Then one shape that does: its plan is made soon, and used. */
+    const uint64_t before = frames(memory).served;
+    for (int run = 0; run < 100; run++) {
+        Frame frame(memory, 7777);
+        CHECK_EQ(net(memory.host(), 800, static_cast<unsigned char>(run), nullptr), 0);
+    }
+    CHECK(frames(memory).served - before >= 80 * 80);
+    /* More shapes in turn than plans are kept. */
+    Allocator<NewHost> many;
+    for (int run = 0; run < 1000; run++) {
+        Frame frame(many, Signature().add(std::uint64_t(run % 24)));
+        CHECK_EQ(net(many.host(), size_t(500 + run % 24), static_cast<unsigned char>(run), nullptr), 0);
+    }
+    CHECK(frames(many).recorded < 300);
+    CHECK(frames(many).served > 100 * 80);
+    CHECK_OK(arenite_pool_check(many.pool(), nullptr));
+}
+
 void an_output_outlives_its_frame() {
     Allocator<NewHost> memory;
     void *kept[3] = {nullptr, nullptr, nullptr};
@@ -249,6 +274,7 @@ int main() {
     RUN(the_struct_is_filled_in_for_old_and_new_hosts);
     RUN(later_runs_come_from_one_area);
     RUN(shapes_take_turns_in_the_same_memory);
+    RUN(shapes_that_do_not_come_back_are_hardly_recorded);
     RUN(an_output_outlives_its_frame);
     RUN(a_run_that_is_different_is_served_all_the_same);
     RUN_THREADS(runs_at_once_do_not_meet);

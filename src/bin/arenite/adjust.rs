@@ -36,15 +36,12 @@ fn subgraph_of<'a>(model: &Model, text: &'a str) -> (Option<usize>, &'a str) {
     }
 }
 
-/// Adds a temporary to each node that was given scratch. Returns all scratch, that of a recorded profile included; `None`
-/// where nothing is known of any.
-pub fn scratch(model: &mut Model, args: &Args) -> Done<Option<Bytes>> {
-    let given = add_scratch(model, &args.scratch, args.subgraph)?;
-    let all = model.scratch_bytes();
-    Ok((given.is_some() || all > 0).then_some(all))
+/// Adds a temporary to each node that was given scratch.
+pub fn scratch(model: &mut Model, args: &Args) -> Done<()> {
+    add_scratch(model, &args.scratch, args.subgraph).map(|_| ())
 }
 
-/// Adds a temporary to each node of a list of `NODE=BYTES`. Returns the sum of those.
+/// The same for a list of `NODE=BYTES`. Returns the sum.
 pub fn add_scratch(model: &mut Model, list: &[String], subgraph: Option<u32>) -> Done<Option<Bytes>> {
     let mut sum = None;
     for given in list {

@@ -5,17 +5,19 @@ use std::process::ExitCode;
 
 use arenite::advise::{advise, Case, Finding, Outcome};
 use arenite::model::OffsetColumn;
-use arenite::view::{grouped, human};
+use arenite::view::{grouped, human, visible};
 use serde_json::json;
 
 use super::input::{read, Input};
-use super::output::{to_stdout, Done, Failure};
+use super::output::{json_to_stdout, to_stdout, Done, Failure};
 use super::plan;
 use super::planned::{file, named, plan_options, Ready};
 
 const AFTER: &str = "Examples:
   arenite advise model.tflite                    every lever, those that save most first
   arenite advise model.tflite --json             the same as one JSON object
+  arenite advise profile.json                    also what kernel scratch costs, as recorded from a runtime
+  arenite advise a.tflite --with b.tflite        also what one arena for both saves
   arenite advise model.tflite --align 16 --pin logits=end   levers on top of these options
 
 Every lever is pulled by itself and the model planned again, so a prediction is what `plan` prints with that change.";
@@ -26,6 +28,9 @@ Every lever is pulled by itself and the model planned again, so a prediction is 
 pub struct Args {
     #[command(flatten)]
     plan: plan::Args,
+    /// Another model of the same program that never runs at the same time: what one arena for all saves
+    #[arg(long, value_name = "FILE")]
+    with: Vec<String>,
     /// Print one JSON object
     #[arg(long)]
     json: bool,
@@ -36,6 +41,20 @@ pub fn run(args: &Args) -> Done<ExitCode> {
     let Input::Model(model) = read(args.plan.input.as_deref(), OffsetColumn::Fixed, args.plan.align)? else {
         return Err(Failure::about(file(&args.plan), "advice needs a model; a problem CSV has no operators to change"));
     };
+    let other = |path: &String| -> Done<_> {
+        // Names in these options are of the first model.
+        let args = plan::Args {
+            input: Some(path.clone()),
+            subgraph: None,
+            pin: Vec::new(),
+            set: Vec::new(),
+            scratch: Vec::new(),
+            ..args.plan.clone()
+        };
+        let planned = plan::planned(&args)?.1;
+        Ok((planned.title.clone(), planned.overview().arena_bytes()))
+    };
+    let others = args.with.iter().map(other).collect::<Done<Vec<_>>>()?;
     let ready = Ready::new(&args.plan, &model)?;
     let case = Case {
         model: &ready.model,
@@ -43,16 +62,15 @@ pub fn run(args: &Args) -> Done<ExitCode> {
         options: ready.options,
         pins: &ready.pins,
         plan: plan_options(&args.plan),
+        others: &others,
     };
     let refuse = |e| Failure::about(file(&args.plan), named(&ready.model, e));
     let (now, findings) = advise(&case).map_err(refuse)?;
-    to_stdout(|w| {
-        if args.json {
-            as_json(w, &ready.title, &now, &findings)
-        } else {
-            as_text(w, &ready.title, &now, &findings)
-        }
-    })?;
+    if args.json {
+        json_to_stdout(|w| as_json(w, &ready.title, &now, &findings))?;
+    } else {
+        to_stdout(|w| as_text(w, &ready.title, &now, &findings))?;
+    }
     Ok(ExitCode::SUCCESS)
 }
 
@@ -69,6 +87,7 @@ fn as_json(w: &mut dyn Write, title: &str, now: &Outcome, findings: &[Finding]) 
                 "next_peak": f.next_peak,
                 "option": f.option,
                 "exact": f.exact,
+                "tensors": f.tensors,
             })
         })
         .collect();
@@ -85,7 +104,13 @@ fn as_json(w: &mut dyn Write, title: &str, now: &Outcome, findings: &[Finding]) 
 }
 
 fn as_text(w: &mut dyn Write, title: &str, now: &Outcome, findings: &[Finding]) -> io::Result<()> {
-    writeln!(w, "{title}: arena {} B ({}), peak at {}\n", grouped(now.arena), human(now.arena), now.peak_text)?;
+    writeln!(
+        w,
+        "{title}: arena {} B ({}), peak at {}\n",
+        grouped(now.arena),
+        human(now.arena),
+        bytes_grouped(&now.peak_text)
+    )?;
     let (some, none): (Vec<_>, Vec<_>) = findings.iter().partition(|f| f.saved_bytes > 0);
     if some.is_empty() {
         writeln!(w, "No lever saves anything on this model.\n")?;
@@ -100,18 +125,37 @@ fn as_text(w: &mut dyn Write, title: &str, now: &Outcome, findings: &[Finding]) 
             grouped(f.saved_bytes),
             grouped(f.arena_bytes_if)
         )?;
-        writeln!(w, "    why:  {}", f.why)?;
-        writeln!(w, "    next: most bytes are then alive at {}", f.next_peak)?;
+        writeln!(w, "    why:       {}", bytes_grouped(&f.why))?;
+        writeln!(w, "    next peak: {}", bytes_grouped(&f.next_peak))?;
         if let Some(option) = &f.option {
-            writeln!(w, "    see:  arenite plan ... {option}")?;
+            writeln!(w, "    see:       arenite plan ... {option}")?;
         }
-        writeln!(w, "    how:  {}\n", f.how)?;
+        writeln!(w, "    how:       {}\n", f.how)?;
     }
     if !none.is_empty() {
         writeln!(w, "Levers that save nothing here:")?;
     }
     for f in none {
-        writeln!(w, "  {:<15} {}", f.lever, f.why)?;
+        writeln!(w, "  {:<15} {}", f.lever, bytes_grouped(&f.why))?;
     }
     Ok(())
+}
+
+/// `text` with its numbers of bytes in groups of three, as everywhere else in the text.
+fn bytes_grouped(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    let text = visible(text);
+    let mut words = text.split(' ').peekable();
+    while let Some(word) = words.next() {
+        let unit = |next: &&str| next.trim_end_matches([',', '.', ';', ':', ')']) == "B";
+        let digits = word.trim_start_matches('(');
+        match digits.parse() {
+            Ok(bytes) if words.peek().is_some_and(unit) => out += &word.replace(digits, &grouped(bytes)),
+            _ => out += word,
+        }
+        if words.peek().is_some() {
+            out.push(' ');
+        }
+    }
+    out
 }

@@ -11,7 +11,7 @@ use arenite::units::{Align, Bytes, Step};
 
 use super::check_out::{json, text, Finding};
 use super::input::{bytes, read, shown, Input};
-use super::output::{to_stdout, Done, Failure, FAILED};
+use super::output::{json_to_stdout, to_stdout, Done, Failure, FAILED};
 use super::plan::{align, size};
 use super::planned::named;
 
@@ -25,7 +25,8 @@ const AFTER: &str = "Examples:
   arenite check model.tflite            the offline plan inside the file
   arenite check dump.csv                id,lower,upper,size,pointer: live tensors' addresses; prints the layout
 
-Lifetimes in a CSV are half-open: a buffer is alive from `lower` up to but not at `upper`.";
+Lifetimes in a CSV are half-open: a buffer is alive from `lower` up to but not at `upper`. What is printed, text and
+JSON, counts steps closed (`steps` [2, 4] are 2, 3 and 4) and bytes half-open (`bytes` [0, 64] are 0 to 63).";
 
 /// Check a plan: name every two buffers that are alive together on the same bytes
 #[derive(clap::Args)]
@@ -113,7 +114,7 @@ pub fn run(args: &Args) -> Done<ExitCode> {
     out.layout.sort_by(|a, b| (a.1, &a.0).cmp(&(b.1, &b.0)));
     let ok = out.findings.is_empty() && !out.truncated;
     if args.json {
-        to_stdout(|w| json(w, &out, ok))?;
+        json_to_stdout(|w| json(w, &out, ok))?;
     } else {
         to_stdout(|w| text(w, &out, ok, args.all))?;
     }
@@ -133,7 +134,7 @@ fn csv(args: &Args, file: &ProblemFile, solution: Option<&Solution>, out: &mut O
     let (offsets, base) = match solution {
         Some(s) => {
             let known: std::collections::HashSet<&str> = file.ids.iter().map(String::as_str).collect();
-            out.unknown = s.unknown(|_, id| known.contains(id)).into_iter().map(|u| u.2.to_string()).collect();
+            unknown(s, |_, id| known.contains(id), out);
             (file.ids.iter().map(|id| s.offset(None, id)).collect(), s.base)
         }
         None if file.has_offsets => (file.offsets.clone(), file.base),
@@ -153,6 +154,14 @@ fn csv(args: &Args, file: &ProblemFile, solution: Option<&Solution>, out: &mut O
     };
     examine(&case, out);
     Ok(())
+}
+
+/// An offset for a buffer that is not there is a plan of something else, or a name gone wrong.
+fn unknown(solution: &Solution, known: impl Fn(Option<u32>, &str) -> bool, out: &mut Outcome) {
+    for (line, _, id) in solution.unknown(known) {
+        out.unknown.push(id.to_string());
+        push(out, Finding::Unknown { id: id.to_string(), line });
+    }
 }
 
 /// Checks every entry of a model against offsets by tensor.
@@ -181,7 +190,7 @@ fn graphs(args: &Args, model: &Model, solution: Option<&Solution>, out: &mut Out
             let has = |g: &arenite::model::Subgraph| id.parse::<usize>().is_ok_and(|t| t < g.tensors.len());
             k.map_or(model.subgraphs.iter().any(has), |k| model.subgraphs.get(k as usize).is_some_and(has))
         };
-        out.unknown = s.unknown(known).into_iter().map(|u| u.2.to_string()).collect();
+        unknown(s, known, out);
     }
     for &entry in &entries {
         let lowered = lower(&model.subgraphs, entry, &options, &[])

@@ -3,7 +3,7 @@
 use std::io::{self, Write};
 
 use arenite::units::Bytes;
-use arenite::view::{grouped, human};
+use arenite::view::{grouped, human, visible};
 use serde_json::{json, Value};
 
 use super::check::Outcome;
@@ -26,6 +26,8 @@ pub enum Finding {
     Wraps { a: Party },
     /// The plan has no offset for it.
     Missing { a: Party },
+    /// The plan has an offset for what the problem does not have.
+    Unknown { id: String, line: u64 },
     /// The arena is larger than allowed.
     Capacity { arena: Bytes, capacity: Bytes },
 }
@@ -65,6 +67,7 @@ fn value(finding: &Finding) -> Value {
             json!({"kind": "moved", "a": a.0, "fixed": fixed, "offset": offset, "a_name": a.1})
         }
         Finding::Wraps { a } => json!({"kind": "wraps", "a": a.0, "a_name": a.1}),
+        Finding::Unknown { id, line } => json!({"kind": "unknown", "a": id, "line": line}),
         Finding::Missing { a } => json!({"kind": "missing", "a": a.0, "a_name": a.1}),
         Finding::Capacity { arena, capacity } => {
             json!({"kind": "capacity", "arena_bytes": arena, "capacity": capacity})
@@ -90,18 +93,13 @@ pub fn text(w: &mut dyn Write, out: &Outcome, ok: bool, all: bool) -> io::Result
     if out.findings.len() > shown {
         writeln!(w, "  and {} more (--all lists every one)", out.findings.len() - shown)?;
     }
-    if !out.unknown.is_empty() {
-        let names: Vec<_> = out.unknown.iter().take(6).map(|id| format!("{id:?}")).collect();
-        let more = if out.unknown.len() > 6 { ", ..." } else { "" };
-        writeln!(w, "note: {} ids of the plan are not in the problem: {}{more}", out.unknown.len(), names.join(", "))?;
-    }
     if let Some(base) = out.base {
         writeln!(w, "\nLayout, offsets from the lowest address {base:#x}:")?;
         writeln!(w, "  {:>16} {:>16} {:>16}  id", "offset", "end", "bytes")?;
         let shown = if all { out.layout.len() } else { 2 * SHOWN };
         for (id, offset, size) in out.layout.iter().take(shown) {
             let end = grouped(offset.saturating_add(*size));
-            writeln!(w, "  {:>16} {end:>16} {:>16}  {id}", grouped(*offset), grouped(*size))?;
+            writeln!(w, "  {:>16} {end:>16} {:>16}  {}", grouped(*offset), grouped(*size), visible(id))?;
         }
         if out.layout.len() > shown {
             writeln!(w, "  and {} more (--all lists every one)", out.layout.len() - shown)?;
@@ -112,9 +110,9 @@ pub fn text(w: &mut dyn Write, out: &Outcome, ok: bool, all: bool) -> io::Result
 
 fn party(p: &Party) -> String {
     if p.1.is_empty() || p.0 == p.1 {
-        p.0.clone()
+        visible(&p.0).into_owned()
     } else {
-        format!("{} {:?}", p.0, p.1)
+        format!("{} {:?}", visible(&p.0), p.1)
     }
 }
 
@@ -137,6 +135,9 @@ fn line(finding: &Finding) -> String {
         ),
         Finding::Moved { a, fixed, offset } => format!("{}: fixed at {fixed}, placed at {offset}", party(a)),
         Finding::Wraps { a } => format!("{}: offset and size do not fit 64 bits", party(a)),
+        Finding::Unknown { id, line } => {
+            format!("{id:?}, line {line} of the plan: there is no such buffer in the problem")
+        }
         Finding::Missing { a } => format!("{}: the plan has no offset for it", party(a)),
         Finding::Capacity { arena, capacity } => {
             format!("the arena needs {arena} bytes, {capacity} are available, {} are missing", arena - capacity)

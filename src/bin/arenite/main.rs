@@ -3,6 +3,7 @@
 mod adjust;
 mod advise;
 mod ask;
+mod besides;
 mod check;
 mod check_out;
 mod csv_out;
@@ -16,9 +17,9 @@ mod plan;
 mod planned;
 mod progress;
 mod regions;
-mod reorder;
 mod replay;
 mod replay_time;
+mod stdout;
 mod verify;
 mod view;
 

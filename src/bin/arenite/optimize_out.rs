@@ -6,10 +6,10 @@ use std::io::{self, Write};
 use arenite::graph::order::{Held, Outcome, State, Verdict, Why};
 use arenite::model::{Model, OfflinePlan as Offline};
 use arenite::units::Bytes;
-use arenite::view::grouped;
+use arenite::view::{grouped, visible};
 use serde_json::{json, Value};
 
-use super::output::to_stdout;
+use super::output::{json_to_stdout, to_stdout};
 use super::verify::Verified;
 
 /// Pairs of held nodes listed in the JSON object.
@@ -114,7 +114,7 @@ fn kind(why: Why) -> &'static str {
 /// Prints the report or the JSON object.
 pub fn print(done: &Summary<'_>, json: bool) -> super::output::Done<()> {
     if json {
-        return to_stdout(|w| writeln!(w, "{:#}", object(done)));
+        return json_to_stdout(|w| writeln!(w, "{:#}", object(done)));
     }
     to_stdout(|w| text(w, done))
 }
@@ -168,7 +168,7 @@ fn row(model: &Model, h: &Held) -> Value {
 fn text(w: &mut dyn Write, done: &Summary<'_>) -> io::Result<()> {
     let (before, after) = done.pair(0).unwrap_or_default();
     let nodes: usize = done.model.subgraphs.iter().map(|g| g.nodes.len()).sum();
-    writeln!(w, "{}: {} operators", done.input, nodes)?;
+    writeln!(w, "{}: {} operators", visible(done.input), nodes)?;
     let sharing = if done.in_place { ", in place" } else { "" };
     let align = done.alignment;
     let rows = [

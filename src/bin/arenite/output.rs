@@ -1,8 +1,14 @@
 //! Exit codes, messages, and standard output that may be closed at any time.
 
+use std::borrow::Cow;
 use std::fmt::Display;
-use std::fs::File;
+use std::fs::{self, File};
 use std::io::{self, BufWriter, ErrorKind, Write};
+use std::path::{Path, PathBuf};
+
+use arenite::view::visible;
+
+use super::stdout;
 
 /// The check failed, or the capacity is exceeded.
 pub const FAILED: u8 = 1;
@@ -22,9 +28,9 @@ impl Failure {
 /// What a command returns.
 pub type Done<T> = Result<T, Failure>;
 
-/// Writes a message to standard error. One that nobody reads is no reason to fail.
+/// Writes a message to standard error. One that nobody reads is no reason to fail. Names in it come from files.
 pub fn complain(message: &str) {
-    let _ = writeln!(io::stderr(), "arenite: {message}");
+    let _ = writeln!(io::stderr(), "arenite: {}", visible(message));
 }
 
 /// A stream whose reader may go away (`arenite plan | head`): what is written after that is dropped, so that the exit
@@ -56,8 +62,42 @@ impl<W: Write> Write for Closable<W> {
 
 /// Runs `write` on standard output.
 pub fn to_stdout(write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Done<()> {
+    if stdout::was_closed() {
+        return Err(Failure::about("standard output", "it is closed, there is nowhere to write to"));
+    }
     let mut out = BufWriter::with_capacity(1 << 16, Closable(Some(io::stdout().lock())));
     write(&mut out).and_then(|()| out.flush()).map_err(|e| Failure::about("standard output", e))
+}
+
+/// Runs `write`, which writes JSON, on standard output. Characters that steer a terminal stand in strings alone, where they
+/// may be escapes.
+pub fn json_to_stdout(write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Done<()> {
+    to_stdout(|w| write(&mut Escaped(w)))
+}
+
+/// Takes whole pieces of text, as formatting gives them.
+struct Escaped<'a>(&'a mut dyn Write);
+
+impl Write for Escaped<'_> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let plain = |c: char| c == '\n' || matches!(visible(c.encode_utf8(&mut [0; 4])), Cow::Borrowed(_));
+        match std::str::from_utf8(bytes) {
+            Ok(text) if !text.is_ascii() && !text.chars().all(plain) => {
+                for c in text.chars() {
+                    match plain(c) {
+                        true => write!(self.0, "{c}")?,
+                        false => write!(self.0, "\\u{:04x}", c as u32)?,
+                    }
+                }
+                Ok(bytes.len())
+            }
+            _ => self.0.write_all(bytes).map(|()| bytes.len()),
+        }
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.0.flush()
+    }
 }
 
 /// Runs `write` on a new file; `-` is standard output.
@@ -68,6 +108,42 @@ pub fn to_file(path: &str, write: impl FnOnce(&mut dyn Write) -> io::Result<()>)
     let file = File::create(path).map_err(|e| Failure::about(path, e))?;
     let mut out = BufWriter::with_capacity(1 << 16, file);
     write(&mut out).and_then(|()| out.flush()).map_err(|e| Failure::about(path, e))
+}
+
+/// Refuses two options that write to one file, however its name is spelled.
+pub fn distinct(outputs: &[(&str, &str)]) -> Done<()> {
+    for (i, (name, path)) in outputs.iter().enumerate().filter(|o| o.1 .1 != "-") {
+        if let Some((other, _)) = outputs[..i].iter().find(|o| same(o.1, path)) {
+            return Err(Failure(format!("{other} and {name} both write to {path}")));
+        }
+    }
+    Ok(())
+}
+
+/// Whether two paths name one file, which need not exist.
+fn same(a: &str, b: &str) -> bool {
+    if let (Ok(a), Ok(b)) = (fs::metadata(a), fs::metadata(b)) {
+        #[cfg(unix)]
+        {
+            use std::os::unix::fs::MetadataExt;
+            // The null device and terminals take any number of writers.
+            return a.is_file() && (a.dev(), a.ino()) == (b.dev(), b.ino());
+        }
+        #[cfg(not(unix))]
+        let _ = (a, b);
+    }
+    match (settled(a), settled(b)) {
+        (Some(a), Some(b)) => a == b,
+        _ => a == b,
+    }
+}
+
+/// A path with its directory resolved.
+fn settled(path: &str) -> Option<PathBuf> {
+    let path = Path::new(path);
+    let name = path.file_name()?;
+    let parent = path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    fs::canonicalize(path).or_else(|_| fs::canonicalize(parent).map(|p| p.join(name))).ok()
 }
 
 /// Puts `bytes` in the place of the file at `path`, whole or not at all: they are written beside it, read back and

@@ -3,16 +3,16 @@
 use std::process::ExitCode;
 
 use arenite::graph::liveness::Policy;
-use arenite::model::OffsetColumn;
+use arenite::model::{OffsetColumn, ProblemFile};
 use arenite::planner::replan::Keep;
 use arenite::planner::Strategy;
 use arenite::units::{Align, Bytes};
-use arenite::view::{csv, html, json, svg, trace};
+use arenite::view::{csv, html, json, svg, trace, Several};
 use clap::builder::PossibleValuesParser;
 use clap::builder::TypedValueParser;
 
 use super::input::{read, Input};
-use super::output::{complain, to_file, to_stdout, Done, Failure, FAILED};
+use super::output::{complain, distinct, json_to_stdout, to_file, to_stdout, Done, Failure, FAILED};
 use super::planned::Planned;
 use super::regions;
 
@@ -67,7 +67,7 @@ pub struct Args {
     /// Let operators run in another order that keeps the results, where the arena is smaller then
     #[arg(long)]
     pub order: bool,
-    /// Fail with exit status 1 where the arena is larger than this
+    /// Fail with exit status 1 where the arena is larger than this; 0 is a capacity of no bytes, not no limit
     #[arg(long, value_name = "BYTES", value_parser = size)]
     pub capacity: Option<Bytes>,
     /// Offsets of an older plan (a CSV with id and offset): keep them where they still hold, and say how many moved
@@ -163,7 +163,7 @@ pub fn size(text: &str) -> Result<Bytes, String> {
 pub fn planned(args: &Args) -> Done<(Input, Planned)> {
     let input = read(args.input.as_deref(), OffsetColumn::Fixed, args.align)?;
     let planned = match &input {
-        _ if !args.region.is_empty() => return Err(Failure::about("--region", "goes with `plan` only")),
+        _ if !args.region.is_empty() => return Err(Failure::about("--region", "goes with `plan` and `view`")),
         Input::Model(model) => Planned::model(args, model)?,
         Input::Problem(file) => {
             models_only(args)?;
@@ -184,14 +184,12 @@ pub fn run(command: &Command) -> Done<ExitCode> {
         return Err(Failure(what.into()));
     }
     if !args.region.is_empty() {
-        return match read(args.input.as_deref(), OffsetColumn::Fixed, args.align)? {
-            Input::Model(_) => Err(Failure::about("--region", "needs a problem CSV, the input is a model")),
-            Input::Problem(file) => {
-                models_only(args)?;
-                regions::run(command, &file)
-            }
-        };
+        return regions_of(args, |file| regions::run(command, file));
     }
+    let outputs =
+        [("--csv", &command.csv), ("--svg", &command.svg), ("--html", &command.html), ("--trace", &command.trace)];
+    let outputs: Vec<_> = outputs.iter().filter_map(|(name, path)| Some((*name, path.as_deref()?))).collect();
+    distinct(&outputs)?;
     let (input, planned) = planned(args)?;
     if let Some(path) = &command.csv {
         csv_to(path, &input, &planned)?;
@@ -200,17 +198,28 @@ pub fn run(command: &Command) -> Done<ExitCode> {
         svg_to(path, &planned)?;
     }
     if let Some(path) = &command.html {
-        to_file(path, |w| html(w, &[&planned.overview()]))?;
+        to_file(path, |w| html(w, &[&planned.overview()], Several::Versions))?;
     }
     if let Some(path) = &command.trace {
         to_file(path, |w| trace(w, &planned.reports))?;
     }
     if command.json {
-        to_stdout(|w| json(w, &planned.overview(), Some(planned.plan_ns), &planned.extras))?;
+        json_to_stdout(|w| json(w, &planned.overview(), Some(planned.plan_ns), &planned.extras))?;
     } else if taken == 0 {
         to_stdout(|w| planned.text(w, command.all))?;
     }
     exceeded(args, &planned)
+}
+
+/// Reads a problem that is to be planned over regions.
+pub fn regions_of(args: &Args, then: impl FnOnce(&ProblemFile) -> Done<ExitCode>) -> Done<ExitCode> {
+    match read(args.input.as_deref(), OffsetColumn::Fixed, args.align)? {
+        Input::Model(_) => Err(Failure::about("--region", "needs a problem CSV, the input is a model")),
+        Input::Problem(file) => {
+            models_only(args)?;
+            then(&file)
+        }
+    }
 }
 
 /// Writes the plan as a CSV: a problem's own columns, or a model's rows.

@@ -4,10 +4,11 @@ use std::io::{self, Write};
 use std::path::Path;
 use std::time::Instant;
 
+use arenite::advise::reorder;
 use arenite::error::{Error, Subject};
 use arenite::graph::liveness::{Options, Pin};
 use arenite::graph::lower::{lower, persistent, Lowered};
-use arenite::model::{Flags, Model, ProblemFile, Solution};
+use arenite::model::{Model, ProblemFile, Solution};
 use arenite::planner::{Options as PlanOptions, Plan};
 use arenite::units::{round_up, Align, Bytes};
 use arenite::view::{text, Names, Overview, Report, TextOptions};
@@ -15,12 +16,10 @@ use serde_json::json;
 
 use super::adjust::{entries, pins, scratch, set_shape, with_end};
 use super::ask::{answer, place, statistics, Placed};
+use super::besides::{resources, scratch_bytes, warnings};
 use super::output::{Done, Failure};
 use super::plan::Args;
 use super::progress::Watch;
-
-/// Unresolved tensors named in the warning.
-const NAMED: usize = 6;
 
 /// The outcome.
 pub struct Planned {
@@ -38,6 +37,7 @@ pub struct Planned {
     in_place: bool,
     strategy: &'static str,
     warnings: Vec<String>,
+    capacity: Option<Bytes>,
     /// Further keys of the JSON object, their values as JSON text.
     pub extras: Vec<(&'static str, String)>,
     /// Further lines of the text.
@@ -99,6 +99,7 @@ impl Planned {
             in_place: input.problem.has_aliases(),
             strategy: args.strategy.name(),
             warnings: expired(&watch),
+            capacity: args.capacity,
             extras: Vec::new(),
             notes: Vec::new(),
             exceeded: None,
@@ -153,6 +154,7 @@ impl Planned {
             in_place: options.in_place && !options.keep_all,
             strategy: args.strategy.name(),
             warnings,
+            capacity: args.capacity,
             extras: order.map(|o| ("order", json!(o).to_string())).into_iter().collect(),
             notes: Vec::new(),
             exceeded: None,
@@ -199,6 +201,7 @@ impl Planned {
             in_place: self.in_place,
             strategy: self.strategy,
             warnings: &self.warnings,
+            capacity: self.capacity,
         }
     }
 }
@@ -209,7 +212,7 @@ pub struct Ready {
     pub model: Model,
     /// What it is called.
     pub title: String,
-    /// Kernel scratch added.
+    /// Kernel scratch recorded in a profile, listed in a table, or given.
     pub scratch: Option<Bytes>,
     /// The subgraphs to plan.
     pub entries: Vec<usize>,
@@ -229,8 +232,9 @@ impl Ready {
         for set in &args.set {
             set_shape(&mut model, set)?;
         }
-        let scratch = scratch(&mut model, args)?;
+        scratch(&mut model, args)?;
         let entries = entries(&mut model, args.subgraph)?;
+        let scratch = scratch_bytes(&model, &entries).map_err(|e| Failure::about(file(args), named(&model, e)))?;
         let options = Options {
             policy: args.policy.unwrap_or_default(),
             in_place: !args.no_in_place,
@@ -239,7 +243,10 @@ impl Ready {
             keep_all: args.keep_all,
         };
         let order = match args.order {
-            true => Some(super::reorder::reorder(&mut model, args, &entries, &options, &title)?),
+            true => {
+                let found = reorder(&mut model, &entries, &options, &plan_options(args));
+                Some(found.map_err(|e| Failure::about(file(args), named(&model, e)))?.0)
+            }
             false => None,
         };
         let given = pins(args, &model, &entries)?;
@@ -323,66 +330,4 @@ fn entry_title(model: &Model, entry: usize, several: bool, title: &str) -> Strin
     let name = &model.subgraphs[entry].name;
     let signature = if keys.is_empty() { String::new() } else { format!(" (signature {})", keys.join(", ")) };
     format!("subgraph {entry} {name:?}{signature}")
-}
-
-/// The sizes of the resource variables that the planned subgraphs use.
-fn resources(model: &Model, reports: &[Report]) -> Vec<Bytes> {
-    let mut used = vec![false; model.resources.len()];
-    for k in planned_subgraphs(reports) {
-        for r in model.subgraphs[k].nodes.iter().filter_map(|n| n.resource) {
-            if let Some(u) = used.get_mut(r as usize) {
-                *u = true;
-            }
-        }
-    }
-    model.resources.iter().zip(used).filter(|r| r.1).filter_map(|r| r.0.bytes).collect()
-}
-
-fn planned_subgraphs(reports: &[Report]) -> Vec<usize> {
-    let mut list: Vec<_> =
-        reports.iter().flat_map(|r| &r.rows).filter_map(|r| r.subgraph.map(|k| k as usize)).collect();
-    list.dedup();
-    list.sort_unstable();
-    list.dedup();
-    list
-}
-
-fn warnings(model: &Model, reports: &[Report]) -> Vec<String> {
-    // The reader's own note on unknown dimensions was made before any was set.
-    let mut out: Vec<String> = model.warnings.iter().filter(|w| !w.contains("unknown dimensions")).cloned().collect();
-    let planned = planned_subgraphs(reports);
-    let open: Vec<_> = model.unresolved().into_iter().filter(|u| planned.binary_search(&u.subgraph).is_ok()).collect();
-    if !open.is_empty() {
-        let mut names: Vec<String> = open.iter().take(NAMED).map(|u| format!("{:?}", u.name)).collect();
-        if open.len() > NAMED {
-            names.push(format!("and {} more", open.len() - NAMED));
-        }
-        out.push(format!(
-            "{} tensors have unknown dimensions, which count as 1 until --set gives their shape: {}",
-            open.len(),
-            names.join(", ")
-        ));
-    }
-    let tensors = || planned.iter().flat_map(|&k| &model.subgraphs[k].tensors);
-    let dynamic = tensors().filter(|t| t.flags.has(Flags::DYNAMIC) && t.bytes.is_some()).count();
-    if dynamic > 0 {
-        out.push(format!(
-            "{dynamic} tensors are dynamic at run time, where TFLite gives them memory outside the arena; here they are \
-             planned with the size of one run"
-        ));
-    }
-    let unsized_ = reports.iter().flat_map(|r| &r.rows).filter(|r| r.size.is_none() && !r.spans.is_empty()).count();
-    if unsized_ > 0 {
-        out.push(format!("{unsized_} tensors have no known size and are not counted"));
-    }
-    let resources = model.resources.iter().filter(|r| r.bytes.is_none()).count();
-    if resources > 0 {
-        out.push(format!("{resources} resource variables have no known size and are not counted as persistent"));
-    }
-    // A graph table has the nodes of resource variables but not their names, so it does not tell how many there are.
-    let mut nodes = planned.iter().flat_map(|&k| &model.subgraphs[k].nodes);
-    if nodes.any(|n| &*n.op == "VAR_HANDLE" && n.resource.is_none()) {
-        out.push("resource variables are not named in this file and are not counted as persistent".into());
-    }
-    out
 }

@@ -7,11 +7,12 @@ use std::time::Instant;
 use arenite::error::{Error, Kind, Subject};
 use arenite::model::ProblemFile;
 use arenite::planner::regions::{plan_regions, Region, RegionPlan, Wish};
+use arenite::planner::{Plan, Problem};
 use arenite::units::Bytes;
-use arenite::view::grouped;
+use arenite::view::{grouped, html, visible, Overview, Report, Several};
 use serde_json::{json, Value};
 
-use super::output::{complain, to_file, to_stdout, Done, Failure, FAILED};
+use super::output::{complain, json_to_stdout, to_file, to_stdout, Done, Failure, FAILED};
 use super::plan::{size, Args, Command};
 use super::planned::{file, nanos, plan_options};
 use super::progress::Watch;
@@ -38,7 +39,6 @@ pub fn run(command: &Command, input: &ProblemFile) -> Done<ExitCode> {
     let args = &command.args;
     let refused = [
         ("--svg", command.svg.is_some()),
-        ("--html", command.html.is_some()),
         ("--trace", command.trace.is_some()),
         ("--capacity", args.capacity.is_some()),
         ("--previous", args.previous.is_some()),
@@ -46,18 +46,10 @@ pub fn run(command: &Command, input: &ProblemFile) -> Done<ExitCode> {
     if let Some((name, _)) = refused.iter().find(|r| r.1) {
         return Err(Failure::about(name, "does not go with --region"));
     }
-    let wishes = wishes(args, input)?;
-    let regions: Vec<Region> = args.region.iter().map(|r| Region { capacity: r.capacity }).collect();
-    let options = plan_options(args);
-    let mut watch = Watch::new(args.deadline);
-    let begin = Instant::now();
-    let found = plan_regions(&input.problem, &regions, &wishes, &options, &mut |p| watch.tick("regions", p));
-    let plan = match found {
-        Ok(plan) => plan,
-        Err(e) if e.kind == Kind::Capacity => return no_room(command, input, &e),
-        Err(e) => return Err(Failure::about(file(args), about(args, input, &e))),
+    let (plan, ns) = match planned(args, input)? {
+        Ok(found) => found,
+        Err(e) => return no_room(args, command.json, input, &e),
     };
-    let ns = nanos(begin);
     if let Some(path) = &command.csv {
         let region = |i: usize| Some(args.region[plan.region[i] as usize].name.clone());
         let offsets: Vec<_> = plan.offsets.iter().map(|o| Some(o.to_string())).collect();
@@ -65,12 +57,74 @@ pub fn run(command: &Command, input: &ProblemFile) -> Done<ExitCode> {
         let text = input.with_columns(&[("offset", &offsets), ("region", &names)]);
         to_file(path, |w| w.write_all(text.as_bytes()))?;
     }
+    if let Some(path) = &command.html {
+        picture(args, input, &plan, path)?;
+    }
     if command.json {
-        to_stdout(|w| object(w, args, input, &plan, ns))?;
-    } else if command.csv.as_deref() != Some("-") {
+        json_to_stdout(|w| object(w, args, input, &plan, ns))?;
+    } else if ![&command.csv, &command.html].iter().any(|f| f.as_deref() == Some("-")) {
         to_stdout(|w| table(w, command, input, &plan))?;
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// Runs `view` with regions.
+pub fn view(args: &Args, input: &ProblemFile, path: &str) -> Done<ExitCode> {
+    if args.capacity.is_some() || args.previous.is_some() {
+        return Err(Failure::about("--region", "goes neither with --capacity nor with --previous"));
+    }
+    match planned(args, input)? {
+        Ok((plan, _)) => picture(args, input, &plan, path).map(|()| ExitCode::SUCCESS),
+        Err(e) => no_room(args, false, input, &e),
+    }
+}
+
+/// The plan and the nanoseconds it took; within, the error where a buffer has no room.
+fn planned(args: &Args, input: &ProblemFile) -> Done<Result<(RegionPlan, u64), Error>> {
+    let wishes = wishes(args, input)?;
+    let regions: Vec<Region> = args.region.iter().map(|r| Region { capacity: r.capacity }).collect();
+    let options = plan_options(args);
+    let mut watch = Watch::new(args.deadline);
+    let begin = Instant::now();
+    let found = plan_regions(&input.problem, &regions, &wishes, &options, &mut |p| watch.tick("regions", p));
+    match found {
+        Ok(plan) => Ok(Ok((plan, nanos(begin)))),
+        Err(e) if e.kind == Kind::Capacity => Ok(Err(e)),
+        Err(e) => Err(Failure::about(file(args), about(args, input, &e))),
+    }
+}
+
+/// A page with a map of each region.
+fn picture(args: &Args, input: &ProblemFile, plan: &RegionPlan, path: &str) -> Done<()> {
+    let refuse = |e: Error| Failure::about(file(args), about(args, input, &e));
+    let mut reports = Vec::new();
+    for (r, own) in (0u32..).zip(&plan.plans) {
+        let mine: Vec<usize> = (0..input.ids.len()).filter(|&i| plan.region[i] == r).collect();
+        let mut part = Problem::with_capacity(mine.len());
+        for &i in &mine {
+            part.add(input.problem.buffers()[i].spec, input.problem.spans(i)).map_err(refuse)?;
+        }
+        let own = Plan { offsets: mine.iter().map(|&i| plan.offsets[i]).collect(), ..own.clone() };
+        let label = |k: usize| (input.ids[mine[k]].clone(), input.names[mine[k]].clone());
+        let time = |s: u32| (input.time(s), input.time(s.saturating_add(1)).saturating_sub(1));
+        let name = format!("region {}", args.region[r as usize].name);
+        reports.push(Report::of_problem(name, &part, &own, &label, &time).map_err(refuse)?);
+    }
+    let of = |(r, report): (usize, _)| Overview {
+        title: &args.region[r].name,
+        entries: std::slice::from_ref(report),
+        persistent_bytes: 0,
+        resource_bytes: 0,
+        constant_bytes: 0,
+        scratch_bytes: None,
+        alignment: plan.plans[r].align.bytes(),
+        in_place: false,
+        strategy: args.strategy.name(),
+        warnings: &[],
+        capacity: args.region[r].capacity,
+    };
+    let all: Vec<Overview<'_>> = reports.iter().enumerate().map(of).collect();
+    to_file(path, |w| html(w, &all.iter().collect::<Vec<_>>(), Several::Regions))
 }
 
 /// The columns `regions` (names, separated by blanks; empty for all) and `benefit` (a number; empty for 1).
@@ -108,16 +162,16 @@ fn about(args: &Args, input: &ProblemFile, e: &Error) -> String {
     format!("{e}{}{}", place(e.subject).unwrap_or_default(), place(e.other).unwrap_or_default())
 }
 
-fn no_room(command: &Command, input: &ProblemFile, e: &Error) -> Done<ExitCode> {
-    let text = about(&command.args, input, e);
-    if command.json {
+fn no_room(args: &Args, json_asked: bool, input: &ProblemFile, e: &Error) -> Done<ExitCode> {
+    let text = about(args, input, e);
+    if json_asked {
         let id = match e.subject {
             Subject::Buffer(i) => input.ids.get(i as usize),
             _ => None,
         };
         let step = e.step.map(|s| input.time(s));
         let value = json!({ "ok": false, "message": text, "id": id, "step": step, "needed": e.needed, "available": e.available });
-        to_stdout(|w| writeln!(w, "{value}"))?;
+        json_to_stdout(|w| writeln!(w, "{value}"))?;
     }
     complain(&format!("capacity exceeded: {text}"));
     Ok(ExitCode::from(FAILED))
@@ -201,7 +255,7 @@ fn table(w: &mut dyn Write, command: &Command, input: &ProblemFile, plan: &Regio
     for s in plan.spills.iter().take(shown) {
         let (i, name) = (s.buffer as usize, |r: u32| &args.region[r as usize].name);
         let bytes = grouped(input.problem.buffers()[i].spec.size);
-        let (id, wanted, got, step) = (&input.ids[i], name(s.wanted), name(s.got), input.time(s.step));
+        let (id, wanted, got, step) = (visible(&input.ids[i]), name(s.wanted), name(s.got), input.time(s.step));
         writeln!(w, "  {id}: {bytes} B, in {got} instead of {wanted}, which is full at {step}")?;
     }
     if plan.spills.len() > shown {

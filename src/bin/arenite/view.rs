@@ -3,14 +3,16 @@
 use std::path::Path;
 use std::process::ExitCode;
 
-use arenite::view::{html, json, trace};
+use arenite::view::{html, json, trace, Several};
 
 use super::output::{to_file, Done, Failure};
 use super::plan::{self, csv_to, svg_to};
+use super::regions;
 
 const AFTER: &str = "Examples:
   arenite view model.tflite -o map.html                      explore it in a browser: one file, no network
   arenite view old.tflite --compare new.tflite -o diff.html  two plans side by side
+  arenite view p.csv --region sram=256KiB --region dram -o map.html   each memory
   arenite view model.tflite -o map.svg                       a picture for documents
   arenite view model.tflite -o trace.json --format trace     for ui.perfetto.dev
 
@@ -62,6 +64,12 @@ fn by_ending(path: &str) -> Done<Format> {
 pub fn run(args: &Args) -> Done<ExitCode> {
     let format = args.format.map_or_else(|| by_ending(&args.output), Ok)?;
     let path = args.output.as_str();
+    if !args.plan.region.is_empty() {
+        if format != Format::Html || args.compare.is_some() {
+            return Err(Failure::about("--region", "the memories are shown side by side in one HTML file"));
+        }
+        return plan::regions_of(&args.plan, |file| regions::view(&args.plan, file, path));
+    }
     let (input, planned) = plan::planned(&args.plan)?;
     match format {
         Format::Html => {
@@ -70,7 +78,7 @@ pub fn run(args: &Args) -> Done<ExitCode> {
                 None => None,
             };
             let both: Vec<_> = std::iter::once(&planned).chain(&other).map(|p| p.overview()).collect();
-            to_file(path, |w| html(w, &both.iter().collect::<Vec<_>>()))?;
+            to_file(path, |w| html(w, &both.iter().collect::<Vec<_>>(), Several::Versions))?;
         }
         _ if args.compare.is_some() => {
             return Err(Failure::about(

@@ -213,7 +213,7 @@ impl FramePlan {
     /// Whether the request at `position` is for so many bytes at that alignment.
     pub fn expects(&self, position: usize, bytes: Bytes, align: u64) -> bool {
         let granules = bytes.max(1).div_ceil(GRANULE);
-        self.slots.get(position).is_some_and(|s| s.asked == granules && align <= s.align)
+        self.slots.get(position).is_some_and(|slot| super::replay::fits(slot, granules, align))
     }
 
     /// The sequence the plan was made for.

@@ -244,7 +244,7 @@ impl Replay {
 
 /// Whether a request is the one a slot was recorded for.
 #[inline]
-fn fits(slot: &Slot, granules: u64, align: u64) -> bool {
+pub(super) fn fits(slot: &Slot, granules: u64, align: u64) -> bool {
     u64::from(slot.asked) == granules && align <= 1 << slot.align_log2
 }
 

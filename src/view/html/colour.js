@@ -33,7 +33,7 @@ function colouring(plan, by) {
     for (const i of plan.placed) most = Math.max(most, value(i));
     for (const i of plan.placed) of[i] = scale(Math.sqrt(value(i) / most));
     const show = v => by === 'life' ? group(Math.round(v)) + ' of ' + group(steps) + ' steps' : human(v);
-    for (const f of [0, .25, .5, .75, 1]) legend.push([scale(f), show(f * f * most)]);
+    for (const f of [0, .25, .5, .75, 1]) legend.push([scale(f), show(by === 'life' ? Math.max(1, f * f * most) : f * f * most)]);
   }
   return { of, legend };
 }

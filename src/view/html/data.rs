@@ -15,7 +15,7 @@ pub fn write(w: &mut dyn Write, plans: &[&Overview<'_>]) -> io::Result<()> {
     for (i, plan) in plans.iter().enumerate() {
         write!(
             w,
-            "{}{{\"title\":{},\"arena\":{},\"bound\":{},\"optimal\":{},\"align\":{},\"proofAlign\":{},\"persistent\":{},\"constants\":{},\"model\":{},\"inPlace\":{},\"warnings\":{},\"largest\":{},\"entries\":[",
+            "{}{{\"title\":{},\"arena\":{},\"bound\":{},\"optimal\":{},\"align\":{},\"proofAlign\":{},\"persistent\":{},\"constants\":{},\"model\":{},\"inPlace\":{},\"capacity\":{},\"warnings\":{},\"largest\":{},\"entries\":[",
             if i > 0 { ",\n" } else { "" },
             string(plan.title),
             plan.arena_bytes(),
@@ -27,6 +27,7 @@ pub fn write(w: &mut dyn Write, plans: &[&Overview<'_>]) -> io::Result<()> {
             plan.constant_bytes,
             plan.is_model(),
             plan.in_place,
+            number(plan.capacity),
             list(plan.warnings.iter().map(|w| string(w))),
             plan.largest(),
         )?;

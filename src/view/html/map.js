@@ -1,5 +1,5 @@
 // One map on a canvas: what is in view is drawn, what is not is skipped.
-const LEFT = 74, RIGHT = 10, TOP = 26, BOTTOM = 26;
+const LEFT = 74, RIGHT = 10, TOP = 30, BOTTOM = 26;
 class MemoryMap {
   constructor(plan, index, heading, page) {
     Object.assign(this, { plan, index, page, hits: new Set(), chosen: -1, hover: -1, subgraph: -1 });
@@ -8,16 +8,16 @@ class MemoryMap {
     this.canvas.append('The table of tensors below holds everything this picture shows.');
     this.canvas.setAttribute('aria-label', 'Memory map of ' + heading + ': ' + plan.placed.length + ' blocks over ' + (plan.last - plan.first + 1) +
       ' steps, arena ' + human(plan.arena) + ', peak ' + human(plan.peak[1]) + ' at step ' + plan.moment(plan.peak[0]));
-    this.box = node('div', { class: 'map' }, node('h3', {}, heading), node('p', { class: 'facts' }), this.canvas);
+    this.box = node('div', { class: 'map' }, node('h2', {}, heading), node('p', { class: 'facts' }), this.canvas);
     const gap = plan.arena - plan.peak[1];
     this.box.querySelector('.facts').textContent = 'arena ' + group(plan.arena) + ' B (' + human(plan.arena) + '), bound ' + group(plan.bound) + ' B, ' +
-      plan.buffers + ' blocks, ' + plan.strategy + (gap > 0 ? '; ' + group(gap) + ' B more than is alive at the peak: alignment ' + group(plan.cost[1]) + ', holes ' + group(plan.cost[2]) + ', above ' + group(plan.cost[3]) : '');
+      plan.buffers + ' blocks, ' + plan.strategy + (plan.capacity === null ? '' : ', capacity ' + group(plan.capacity) + ' B') + (gap > 0 ? '; ' + group(gap) + ' B more than is alive at the peak: alignment ' + group(plan.cost[1]) + ', holes ' + group(plan.cost[2]) + ', above ' + group(plan.cost[3]) : '');
     this.fit();
     this.listen();
     new ResizeObserver(() => this.draw()).observe(this.canvas);
   }
   fit() { this.view = { x0: this.plan.first, x1: this.plan.last + 1, y0: 0, y1: Math.max(1, this.top() * 1.04) }; }
-  top() { return this.page.sameScale ? this.page.top : Math.max(this.plan.arena, this.plan.bound); }
+  top() { return this.page.sameScale ? this.page.top : Math.max(this.plan.arena, this.plan.bound, this.plan.limit()); }
   x(t) { return LEFT + (t - this.view.x0) / (this.view.x1 - this.view.x0) * (this.w - LEFT - RIGHT); }
   y(b) { return this.h - BOTTOM - (b - this.view.y0) / (this.view.y1 - this.view.y0) * (this.h - TOP - BOTTOM); }
   time(px) { return this.view.x0 + (px - LEFT) / (this.w - LEFT - RIGHT) * (this.view.x1 - this.view.x0); }
@@ -118,8 +118,10 @@ class MemoryMap {
     g.strokeStyle = col('bg'); g.lineWidth = 4; this.curve(g);
     g.strokeStyle = col('live'); g.lineWidth = 1.6; this.curve(g);
     g.strokeStyle = col('bound'); g.lineWidth = 2; g.setLineDash([7, 4]);
-    const y = this.y(p.bound);
-    g.beginPath(); g.moveTo(LEFT, y); g.lineTo(this.w, y); g.stroke(); g.setLineDash([]);
+    const across = b => { g.beginPath(); g.moveTo(LEFT, this.y(b)); g.lineTo(this.w, this.y(b)); g.stroke(); };
+    across(p.bound);
+    if (p.capacity !== null) { g.strokeStyle = col('limit'); g.setLineDash([2, 3]); across(p.capacity); }
+    g.setLineDash([]);
     const mark = (i, width, colour) => {
       if (i < 0) return;
       const s = p.spans[i], y0 = this.y(p.offset[i] + p.size[i]), hh = Math.max(3, this.y(p.offset[i]) - y0);
@@ -160,14 +162,14 @@ class MemoryMap {
       for (let t = p.first; t <= p.last;) {
         let e = t; while (e <= p.last && p.stepSub[e] === p.stepSub[t]) e++;
         const a = Math.max(LEFT, this.x(t)), b = Math.min(this.w - RIGHT, this.x(e)), k = p.stepSub[t];
-        if (b > a) { g.fillStyle = k === p.stepSub[0] ? col('panel') : HUES[k % HUES.length]; g.fillRect(a, 3, b - a, 10); if (b - a > 30 && k !== p.stepSub[0]) { g.fillStyle = '#000'; g.fillText('sub ' + k, a + 2, 8); } }
+        if (b > a) { g.fillStyle = k === p.stepSub[0] ? col('panel') : HUES[k % HUES.length]; g.fillRect(a, 1, b - a, 13); if (b - a > 24 && k !== p.stepSub[0]) { g.fillStyle = '#000'; g.fillText('subgraph ' + k, a + 3, 8, b - a - 4); } }
         t = e;
       }
     }
     if (x >= LEFT && x <= this.w - RIGHT) {
-      g.fillStyle = col('peak'); g.beginPath(); g.moveTo(x - 7, 13); g.lineTo(x + 7, 13); g.lineTo(x, TOP - 2); g.fill();
+      g.fillStyle = col('peak'); g.beginPath(); g.moveTo(x - 7, 16); g.lineTo(x + 7, 16); g.lineTo(x, TOP - 2); g.fill();
       g.fillStyle = col('fg'); g.textBaseline = 'middle'; g.textAlign = x > this.w / 2 ? 'right' : 'left';
-      g.fillText('peak ' + human(p.peak[1]), x + (x > this.w / 2 ? -11 : 11), 18);
+      g.fillText('peak ' + human(p.peak[1]), x + (x > this.w / 2 ? -11 : 11), 21);
     }
   }
   listen() {

@@ -21,8 +21,17 @@ const SCRIPTS: [&str; 5] = [
     include_str!("page.js"),
 ];
 
-/// Writes the page: one plan, or two to compare side by side.
-pub fn html(w: &mut dyn Write, plans: &[&Overview<'_>]) -> io::Result<()> {
+/// What several plans on one page are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Several {
+    /// Versions of one thing, to compare side by side.
+    Versions,
+    /// Memories that are used at the same time.
+    Regions,
+}
+
+/// Writes the page of one plan or of several.
+pub fn html(w: &mut dyn Write, plans: &[&Overview<'_>], several: Several) -> io::Result<()> {
     let titles: Vec<&str> = plans.iter().map(|p| p.title).collect();
     let title = titles.join(" and ");
     writeln!(
@@ -36,7 +45,8 @@ pub fn html(w: &mut dyn Write, plans: &[&Overview<'_>]) -> io::Result<()> {
         env!("CARGO_PKG_VERSION"),
         encode_text(&title)
     )?;
-    write!(w, "{BODY}")?;
+    let of = if several == Several::Regions { "regions" } else { "versions" };
+    write!(w, "{}", BODY.replacen("<main>", &format!("<main data-of=\"{of}\">"), 1))?;
     writeln!(w, "<noscript>")?;
     for plan in plans {
         static_summary(w, plan)?;

@@ -15,8 +15,8 @@ function node(tag, attributes, ...children) {
   return e;
 }
 class Plan {
-  constructor(entry) {
-    Object.assign(this, entry);
+  constructor(entry, capacity) {
+    Object.assign(this, entry, { capacity });
     const n = this.id.length;
     this.placed = [];
     this.from = new Float64Array(n);
@@ -39,6 +39,8 @@ class Plan {
     const sub = this.stepSub && this.stepSub[t] !== this.stepSub[0] ? ' in subgraph ' + this.stepSub[t] : '';
     return (t + ' ' + this.op(t)).trim() + sub;
   }
+  // A capacity far above the arena would leave the picture empty.
+  limit() { return this.capacity !== null && this.capacity <= 2 * Math.max(this.arena, this.bound) ? this.capacity : 0; }
   subgraph(i) { return this.sub ? this.sub[i] : 0; }
   label(i) { return (this.subgraph(i) > 0 ? this.subgraph(i) + ':' : '') + this.id[i]; }
   full(i) { return this.name[i] && this.name[i] !== this.id[i] ? this.label(i) + ' ' + this.name[i] : this.label(i); }
@@ -70,7 +72,9 @@ class Plan {
   }
   brief(i) {
     const f = this.facts(i);
-    return f[0][1] + '\n' + f[3][1] + ', ' + f[2][1] + '\n' + f[4][1] + ' B at offset ' + f[5][1] + '\n' + f[6][1];
+    const some = (what, rows) => rows.slice(0, 2).map(r => '\n' + what + ': ' + r.text).join('') + (rows.length > 2 ? '\n' + what + ': ' + (rows.length - 2) + ' more' : '');
+    return f[0][1] + '\n' + f[3][1] + ', ' + f[2][1] + '\n' + f[4][1] + ' at offset ' + f[5][1] + '\nalive ' + f[6][1] +
+      some('bytes before', this.before(i)) + some('bytes after', this.next(i));
   }
   alive(i, t) { const s = this.spans[i]; for (let k = 0; k < s.length; k += 2) if (s[k] <= t && t <= s[k + 1]) return true; return false; }
   matches(text) {

@@ -23,7 +23,7 @@ class Table {
         return node('td', { class: numeric ? 'n' : null }, k === 0 && this.pick ? node('button', { type: 'button', onclick: () => this.pick(row) }, shown) : shown);
       })));
     const turn = (label, to, can) => node('button', { type: 'button', disabled: !can, onclick: () => { this.page = to; this.paint(); } }, label);
-    this.box.replaceChildren(node('div', { class: 'scroll' }, node('table', {}, node('caption', {}, this.caption + ': ' + group(this.rows.length)),
+    this.box.replaceChildren(node('div', { class: 'scroll' }, node('table', {}, node('caption', {}, this.caption + ': ' + group(this.rows.length) + (pages > 1 ? ', rows ' + group(from + 1) + ' to ' + group(Math.min(from + Table.PAGE, this.rows.length)) : '')),
       node('thead', {}, node('tr', {}, ...head)), node('tbody', {}, ...body))));
     if (pages > 1) this.box.append(node('p', { class: 'pager' }, turn('Previous', this.page - 1, this.page > 0), ' page ' + (this.page + 1) + ' of ' + pages + ' ', turn('Next', this.page + 1, this.page + 1 < pages)));
   }
@@ -35,11 +35,11 @@ function tensorTable(box, plan, caption, pick) {
     ['first step', i => plan.from[i], false, i => plan.spans[i].length ? plan.moment(plan.from[i]) : '\u2013'], ['last step', i => plan.to[i], false, i => plan.spans[i].length ? plan.moment(plan.to[i]) + (plan.kept[i] ? ' (kept)' : '') : '\u2013'],
     ['idle above', i => plan.idle[i], true]], [...plan.id.keys()], pick);
 }
-function operatorTable(box, plan) {
+function operatorTable(box, plan, caption) {
   const live = new Float64Array(plan.last - plan.first + 1);
   plan.live.forEach(([t, b], k) => { const end = k + 1 < plan.live.length ? plan.live[k + 1][0] : plan.last + 1; for (let s = t; s < end && s <= plan.last; s++) live[s - plan.first] = b; });
   const used = t => plan.arena ? live[t - plan.first] / plan.arena : 0;
-  return new Table(box, 'Steps', [['step', t => t, false, t => plan.moment(t)], ['bytes alive', t => live[t - plan.first], true],
+  return new Table(box, caption, [['step', t => t, false, t => plan.moment(t)], ['bytes alive', t => live[t - plan.first], true],
     ['of the arena', used, true, t => (used(t) * 100).toFixed(1) + ' %'],
     ['share', used, false, t => node('span', { class: 'meter', 'aria-hidden': 'true' }, node('b', { style: 'width:' + (used(t) * 100).toFixed(1) + '%' }))]],
     Array.from({ length: plan.last - plan.first + 1 }, (_, k) => plan.first + k));
