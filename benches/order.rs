@@ -2,8 +2,12 @@
 //!
 //! `cargo bench --bench order --features model -- [NAME...]` goes through the graph tables of the corpus whose name contains
 //! one of the words. Every order must be no worse by the default planner, by TFLite's and by TFLite Micro's; with
+//! `--families` takes seeded graphs of 1000 nodes instead, by the first alone. With
 //! `--alone` only the first is asked. `--align N` is the alignment of the first (128), `--all` prints every model.
 #![allow(missing_docs)]
+
+#[path = "order/families.rs"]
+mod families;
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -23,6 +27,9 @@ fn main() {
         .iter()
         .filter(|a| !a.starts_with("--") && Some(a.as_str()) != align.map(|n: u64| n.to_string()).as_deref())
         .collect();
+    if flag("--families") {
+        return seeded(&words);
+    }
     let beside = || Path::new(env!("CARGO_MANIFEST_DIR")).join("../shared");
     let dir = std::env::var_os("ARENITE_SHARED").map_or_else(beside, Into::into).join("corpus/models");
     let Ok(list) = std::fs::read_dir(&dir) else {
@@ -88,6 +95,35 @@ fn main() {
         worst.0.as_secs_f64(),
         worst.1
     );
+}
+
+fn seeded(words: &[&String]) {
+    println!(
+        "{:24} {:>5} {:>11} {:>11} {:>6} {:>6} {:>8}",
+        "graph", "nodes", "before", "after", "ratio", "proven", "time"
+    );
+    let (mut worst, mut count, mut proven) = (Duration::ZERO, 0, 0);
+    for (name, graph) in families::all(1000) {
+        if !words.is_empty() && !words.iter().any(|w| name.contains(w.as_str())) {
+            continue;
+        }
+        let graphs = [graph];
+        let options = Options { judge: Judge::default(), others: &[], effort: None };
+        let begin = Instant::now();
+        let found = order(&graphs, &[0], &Default::default(), &options).expect("an order");
+        let time = begin.elapsed();
+        let (before, after) = (found.before[0].arena_bytes, found.after[0].arena_bytes);
+        println!(
+            "{name:24} {:5} {before:11} {after:11} {:6.3} {:>6} {:>6.0}ms",
+            found.orders[0].len(),
+            after as f64 / before as f64,
+            if found.proven { "yes" } else { "-" },
+            time.as_secs_f64() * 1e3
+        );
+        worst = worst.max(time);
+        (count, proven) = (count + 1, proven + usize::from(found.proven));
+    }
+    println!("{count} graphs, {proven} proven, worst time {:.2} s", worst.as_secs_f64());
 }
 
 /// TFLite's planner with its in-place sharing.

@@ -143,6 +143,12 @@
 /** The first output may take over input 2. */
 #define ARENITE_INPLACE_INPUT2 16
 
+/**
+ * The node's first output may take over any input whose last use the node is, inputs and outputs of the graph included
+ * where they need not survive: its kernel reads each element before it writes there. Not one of TfLite's bits.
+ */
+#define ARENITE_INPLACE_ANY_INPUT (1 << 32)
+
 /** A portfolio of rules and then a bounded search, which ends as soon as the lower bound is met. The default. */
 #define ARENITE_STRATEGY_AUTO 0
 
@@ -185,6 +191,13 @@
 /** No node writes over one of its inputs, whatever the nodes allow. */
 #define ARENITE_GRAPH_NO_IN_PLACE 4
 
+/**
+ * The plan may expect another execution order, where that makes the arena smaller: ask `arenite_plan_order` for it. Only
+ * for `arenite_planner_plan_graph`, and only where nodes do nothing but write their outputs; for others see
+ * `arenite_graph_order`. Nodes that run subgraphs keep their order.
+ */
+#define ARENITE_GRAPH_REORDER 8
+
 /** The tensor keeps its contents between runs. */
 #define ARENITE_TENSOR_VARIABLE 1
 
@@ -202,6 +215,21 @@
 
 /** The node runs all of its subgraphs once, one after the other. */
 #define ARENITE_CALL_SEQUENCE 3
+
+/** No tensor of the node lies in another. */
+#define ARENITE_VIEW_NONE 0
+
+/**
+ * The outputs may lie one after the other in an input, whose bytes they are: a reshape, a squeeze, a slice or a split
+ * along the outer dimension. The kernel copies nothing where they do.
+ */
+#define ARENITE_VIEW_OUTPUTS 1
+
+/**
+ * The inputs may lie one after the other in the first output: a concatenation along the outer dimension. The kernel
+ * copies only those that do not.
+ */
+#define ARENITE_VIEW_INPUTS 2
 
 /** The tensor is alive to the end of the run and beyond. */
 #define ARENITE_LIFETIME_KEPT 1
@@ -362,7 +390,7 @@
 /** Regions from the system are aligned to 2 MiB and advised to use huge pages. */
 #define ARENITE_POOL_HUGE_PAGES 1
 
-/** Writes past a block's end are found when it is freed and by `arenite_pool_check`. */
+/** Writes before a block's start and past its end are found when it is freed and by `arenite_pool_check`. */
 #define ARENITE_POOL_GUARDS 2
 
 /** Freed blocks are filled, and writes to them found when they leave the quarantine. */
@@ -371,7 +399,7 @@
 /** Live blocks are listed by `arenite_pool_leaks`. */
 #define ARENITE_POOL_LEAKS 8
 
-/** Under AddressSanitizer, it reports a use after free and an overrun inside the pool. */
+/** Under AddressSanitizer or Valgrind, it reports a use after free and an overrun inside the pool. */
 #define ARENITE_POOL_SANITIZER 16
 
 /**
@@ -586,6 +614,15 @@ typedef struct arenite_node_desc_t {
     const uint32_t *subgraphs;
     /** How many. */
     uint64_t subgraph_count;
+    /**
+     * Which of its tensors its kernel allows to lie in one another: `ARENITE_VIEW_`. Followed where it makes the arena
+     * smaller and the distance meets the tensor's alignment.
+     */
+    uint32_t view;
+    /** With `ARENITE_VIEW_OUTPUTS` the position in `inputs` of the input. */
+    uint32_t view_input;
+    /** The first byte in the whole where the first part lies. */
+    uint64_t view_offset;
 } arenite_node_desc_t;
 
 /** How lifetimes are found. */
@@ -1204,6 +1241,36 @@ typedef void (*arenite_block_fn)(void *user, void *data, size_t bytes, size_t re
 typedef void (*arenite_leak_fn)(void *user, void *data, size_t bytes, uint64_t tag, uint64_t sequence);
 
 /**
+ * A pool as the C library's allocator. Each function takes `context` first and does what its namesake does, `errno`
+ * included; none of them ends the process. Threads: any.
+ */
+typedef struct arenite_allocator_t {
+    /** `sizeof(arenite_allocator_t)`. */
+    uint32_t struct_size;
+    /** 0. */
+    uint32_t flags;
+    /** The pool, which has to outlive every copy of the table. */
+    void *context;
+    /** Null and `ENOMEM` where the pool refuses. Aligned to 128. 0 bytes give a block of their own. */
+    void *(*malloc)(void *context, size_t bytes);
+    /** Null and `ENOMEM` also where the product does not fit. */
+    void *(*calloc)(void *context, size_t count, size_t bytes);
+    /**
+     * Keeps the alignment. Null, and the block as it was, where the pool refuses (`ENOMEM`) or no live block starts there
+     * (`EINVAL`). 0 bytes keep a block: free it by `free`.
+     */
+    void *(*realloc)(void *context, void *data, size_t bytes);
+    /** Null does nothing. A pointer that is no live block changes nothing and is counted in the pool's statistics. */
+    void (*free)(void *context, void *data);
+    /** 0; `EINVAL` for an alignment that is no power of two or less than a pointer's; `ENOMEM`. `*out` is written on success. */
+    int (*posix_memalign)(void *context, void **out, size_t alignment, size_t bytes);
+    /** Any power of two, any size. Null and `EINVAL` or `ENOMEM`. */
+    void *(*aligned_alloc)(void *context, size_t alignment, size_t bytes);
+    /** Bytes that can be used at `data`; 0 for null and where no live block starts there. */
+    size_t (*usable_size)(void *context, const void *data);
+} arenite_allocator_t;
+
+/**
  * Takes `bytes` bytes of a trace: whole lines, not terminated by 0, valid during the call. Called from whatever thread
  * uses the pool. Must not unwind or longjmp, and must not call the pool.
  */
@@ -1690,7 +1757,8 @@ arenite_status_t arenite_planner_plan(struct arenite_planner_t *planner,
 /**
  * Finds the lifetimes of a graph and places its tensors. Buffers added to the planner play no part in it.
  *
- * `options` may be null for the defaults. The graph may be changed or destroyed afterwards.
+ * `options` may be null for the defaults; with `ARENITE_GRAPH_REORDER` in them the plan may expect another execution order.
+ * The graph may be changed or destroyed afterwards.
  * Returns: `ARENITE_OK`; `ARENITE_ERR_ARGUMENT` for an index out of range or a pin that fits nothing, with the node or
  * tensor in the record; `ARENITE_ERR_UNKNOWN_SIZE` for a planned tensor whose size is unknown; `ARENITE_ERR_UNSUPPORTED`
  * where subgraph calls nest too deeply; `ARENITE_ERR_OVERFLOW`; `ARENITE_ERR_BUSY`.
@@ -2599,6 +2667,23 @@ arenite_status_t arenite_graph_set_order(struct arenite_graph_t *graph,
                                          const uint32_t *nodes,
                                          uint64_t count);
 
+/* ---- plan -------------------------------------------------------------------------------------- */
+
+/**
+ * Writes the order in which a plan expects the nodes of `subgraph` to run, so that an engine can execute by it.
+ *
+ * `nodes` has room for `count` numbers, which must be the number of the subgraph's nodes. Nodes go by the numbers they
+ * were added with, whatever `arenite_graph_set_order` or the flag `ARENITE_GRAPH_REORDER` made of their places; steps in the
+ * plan count along this order. Without either the order is 0, 1, 2, ...
+ * Returns: `ARENITE_OK`; `ARENITE_ERR_ARGUMENT` where there is no such subgraph or for another count, with the right one in
+ * the record; `ARENITE_ERR_UNSUPPORTED` for the plan of a bare problem, which has no nodes.
+ */
+ARENITE_NODISCARD
+arenite_status_t arenite_plan_order(const struct arenite_plan_t *plan,
+                                    uint32_t subgraph,
+                                    uint32_t *nodes,
+                                    uint64_t count);
+
 /* ---- pool -------------------------------------------------------------------------------------- */
 
 /**
@@ -2710,6 +2795,16 @@ ARENITE_NODISCARD
 arenite_status_t arenite_pool_set_tag(const struct arenite_pool_t *pool,
                                       const void *data,
                                       uint64_t tag);
+
+/**
+ * Fills in a table of functions over a pool. Set `struct_size` and `flags` of `out` first.
+ *
+ * Returns: `ARENITE_OK`; `ARENITE_ERR_NULL`, `ARENITE_ERR_ARGUMENT`. Ownership: none changes hands; the pool has to outlive
+ * the table.
+ */
+ARENITE_NODISCARD
+arenite_status_t arenite_pool_allocator(const struct arenite_pool_t *pool,
+                                        struct arenite_allocator_t *out);
 
 /**
  * Writes every request from now on to a new file (an existing one is overwritten), until `arenite_pool_trace_stop` or the

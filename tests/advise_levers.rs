@@ -162,6 +162,28 @@ fn scratch_of_a_recorded_profile_and_other_models() {
     assert_eq!((&both["saved_bytes"], &both["arena_bytes_if"]), (&1024.into(), &(4864 - 1024).into()), "{both}");
 }
 
+/// Merges by hand what `split` says: one operator with the stripes as its scratch.
+#[test]
+fn stripes_applied_by_hand_take_what_was_predicted() {
+    let temp = Temp::new("advise-split");
+    let sizes = |between| [("input", 512), (between, 8192), ("inter", 512), ("inter", 64)];
+    let pair = Table::new(&sizes("inter"), "0", "3")
+        .node("CONV_2D", "0", "1", "-")
+        .node("MAX_POOL_2D", "1", "2", "-")
+        .node("MEAN", "2", "3", "-");
+    let merged = Table::new(&sizes("unused"), "0", "3").node("CONV_POOL", "0", "2", "-").node("MEAN", "2", "3", "-");
+    let (pair, merged) = (temp.file("p.tgt", tgt(&[pair])), temp.file("m.tgt", tgt(&[merged])));
+    let advice = checked(&pair, &[]);
+    assert_eq!(advice["arena_bytes"], 512 + 8192 + 512);
+    let split = finding(&advice, "split");
+    let why = split["why"].as_str().unwrap();
+    assert!(why.contains("CONV_2D, MAX_POOL_2D (nodes 0 to 1) in 8 stripes with 1024 B of scratch"), "{why}");
+    let applied = arenite(&["plan", &merged, "--scratch", "0=1024", "--json"]).json_with(0);
+    assert_eq!((&split["arena_bytes_if"], &applied["scratch_bytes"]), (&applied["arena_bytes"], &1024.into()));
+    // Without shapes nobody knows how many rows the stripes share, and the advice says so.
+    assert!(split["exact"] == false && why.contains("shapes are unknown"), "{split}");
+}
+
 #[test]
 fn an_order_that_needs_less_is_predicted_exactly() {
     let temp = Temp::new("advise-order");

@@ -301,6 +301,108 @@ fn every_subgraph_is_ordered() {
     assert_eq!(before.len(), after.len());
 }
 
+/// A program that stands in for a Python with a runtime: it says `answer` whatever it is asked.
+#[cfg(unix)]
+fn runtime(test: &str, answer: &str) -> String {
+    use std::os::unix::fs::PermissionsExt;
+    let path = dir(&format!("runtime_{test}")).join("python");
+    std::fs::write(&path, format!("#!/bin/sh\necho noise\necho '{answer}'\n")).unwrap();
+    std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755)).unwrap();
+    path.to_str().unwrap().into()
+}
+
+#[cfg(unix)]
+#[test]
+fn what_a_runtime_objects_to_is_not_written() {
+    let before = file(vec![branches([0; 4])]).build();
+    let run = |test: &str, python: &str| {
+        let dir = dir(test);
+        let (from, to) = (dir.join("in.tflite"), dir.join("out.tflite"));
+        std::fs::write(&from, &before).unwrap();
+        let args = ["optimize", from.to_str().unwrap(), "-o", to.to_str().unwrap(), "--json", "--verify", python];
+        let (code, out, err) = arenite(&args);
+        assert_eq!(std::fs::read_dir(&dir).unwrap().count(), 1 + usize::from(to.exists()), "nothing is left behind");
+        (code, out, err, to.exists())
+    };
+    let one = |more: &str| format!("arenite:{{\"runtimes\": [{{\"runtime\": \"r\", \"version\": \"1\", {more}}}]}}");
+    let fine = one(
+        "\"differ\": null, \"arena_before\": 9, \"arena_after\": 5, \"delegates_before\": 1, \"delegates_after\": 1",
+    );
+    let (code, out, err, written) = run("fine", &runtime("fine", &fine));
+    assert!(code == 0 && written, "{err}");
+    let json: Value = serde_json::from_str(&out).unwrap();
+    assert_eq!((&json["verified"][0]["runtime"], &json["verified"][0]["arena_after"]), (&"r".into(), &5.into()));
+    for (answer, expected, said) in [
+        (one("\"differ\": \"outputs differ with seed 3\""), 1, "seed 3"),
+        (one("\"differ\": null, \"delegates_before\": 1, \"delegates_after\": 2"), 1, "2 parts instead of 1"),
+        (one("\"error\": \"unresolved custom op\""), 2, "cannot run the model: unresolved"),
+        ("arenite:{\"error\": \"no numpy\"}".into(), 2, "no numpy"),
+        ("nonsense".into(), 2, "no answer"),
+    ] {
+        let (code, _, err, written) = run("not", &runtime("not", &answer));
+        assert!(code == expected && err.contains(said) && !written, "{answer}: {code} {err}");
+    }
+    let (code, _, err, written) = run("missing", "/nowhere/python");
+    assert!(code == 2 && err.contains("tflite-runtime") && !written, "{err}");
+}
+
+#[test]
+fn real_runtimes_agree_with_the_new_file() {
+    let (Some(shared), Ok(python)) = (model_support::shared(), std::env::var("ARENITE_TFLITE_PYTHON")) else {
+        eprintln!("SKIPPED: set ARENITE_TFLITE_PYTHON to a Python with tflite-runtime or ai-edge-litert");
+        return;
+    };
+    let before = model_support::read(&shared.join("models/esphome_vad.tflite"));
+    let (json, after) = optimize("verified", &before, &["--verify", &python]);
+    assert!(after.is_some());
+    for run in json["verified"].as_array().unwrap() {
+        assert!(run["differ"].is_null() && run["arena_after"].as_u64() < run["arena_before"].as_u64(), "{run}");
+    }
+}
+
+#[test]
+fn scratch_decides_what_is_better() {
+    let before = file(vec![branches([0; 4])]).build();
+    let (json, after) = optimize("scratch", &before, &["--scratch", "1=4096"]);
+    assert_eq!((&json["scratch_bytes"], &json["arena_bytes_after"]), (&4096.into(), &8320.into()));
+    assert_eq!(outputs(&model(&after.unwrap()), 0), [2, 4, 1, 3, 5]);
+    // The same from a profile, in which a tensor is also larger than the file says.
+    let tensor = |bytes: u64| serde_json::json!({"name": "t", "type": "int8", "bytes": bytes, "allocation": 2});
+    let node = |inputs: &[i32], output: i32, scratch: &[i32]| serde_json::json!({"builtin": 19, "inputs": inputs, "outputs": [output], "temporaries": scratch});
+    let mut nodes = vec![node(&[0], 1, &[]), node(&[0], 2, &[6]), node(&[1], 3, &[]), node(&[2], 4, &[])];
+    nodes.push(serde_json::json!({"builtin": 2, "inputs": [3, 4], "outputs": [5], "temporaries": []}));
+    let profile = |nodes: &[Value]| {
+        let tensors: Vec<Value> = [128, 4096, 4096, 256, 128, 256, 4096].map(tensor).to_vec();
+        let graph = serde_json::json!({"index": 0, "inputs": [0], "outputs": [5], "tensors": tensors, "nodes": nodes});
+        serde_json::json!({"format": "arenite-profile", "version": 1, "subgraphs": [graph]}).to_string()
+    };
+    let dir = dir("profile");
+    let path = dir.join("profile.json");
+    std::fs::write(&path, profile(&nodes)).unwrap();
+    let (json, after) = optimize("profiled", &before, &["--profile", path.to_str().unwrap()]);
+    assert_eq!((&json["scratch_bytes"], &json["arena_bytes_after"]), (&4096.into(), &8320.into()));
+    assert_eq!(outputs(&model(&after.unwrap()), 0), [2, 4, 1, 3, 5]);
+    nodes.pop();
+    std::fs::write(&path, profile(&nodes)).unwrap();
+    let (from, to) = (dir.join("in.tflite"), dir.join("out.tflite"));
+    std::fs::write(&from, &before).unwrap();
+    let [from, to, path] = [&from, &to, &path].map(|p| p.to_str().unwrap());
+    let (code, _, err) = arenite(&["optimize", from, "-o", to, "--profile", path]);
+    assert!(code == 2 && err.contains("of another model"), "{err}");
+    assert!(!Path::new(to).exists());
+}
+
+#[test]
+fn a_plan_for_microcontrollers_comes_with_the_order() {
+    let before = file(vec![branches([0; 4])]).build();
+    let (json, after) = optimize("micro", &before, &["--tflm-offline"]);
+    let plan = model(&after.unwrap()).offline_plan.unwrap();
+    assert_eq!(json["offline_plan"], "added");
+    assert!(plan.iter().all(|o| o.is_some_and(|o| o % 16 == 0)));
+    assert!(json["tflm_offline"]["after"].as_u64() < json["tflm_offline"]["before"].as_u64());
+    assert_eq!(outputs(&model(&before), 0), [1, 2, 3, 4, 5]);
+}
+
 #[test]
 fn bad_input_is_refused() {
     let dir = dir("bad");

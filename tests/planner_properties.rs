@@ -145,7 +145,7 @@ fn hard_families_cost_no_quadratic_step() {
             let (first, last) = family(i, n);
             p.add_one(BufferSpec::new(1 + r.below(1 << 16), Align::new(64).unwrap()), first, last).unwrap();
         }
-        let found = plan(&p, &Options::default()).unwrap();
+        let found = plan(&p, &Options { effort: Some(5000), ..Options::default() }).unwrap();
         assert_eq!(check(&p, &found.offsets), Ok(found.arena_bytes));
         assert!(found.ratio() < 1.05, "{}", found.ratio());
     }

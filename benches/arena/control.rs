@@ -34,6 +34,7 @@ fn alone(graph: &impl Tables) -> Graph {
             outputs: n.outputs,
             temporaries: n.temporaries,
             inplace: n.inplace,
+            view: n.view,
             align: n.align,
             call: CallKind::None,
             subgraphs: &[],

@@ -2,7 +2,7 @@
 
 use super::{count, some_of, Case, Outcome, Pulled};
 use crate::error::Error;
-use crate::graph::explain;
+use crate::graph::explain::{self, Peak};
 use crate::graph::lower::{lower, Lowered};
 use crate::graph::tables::Allocation;
 use crate::model::{Model, TensorKind};
@@ -15,12 +15,11 @@ const HOW: &str = "Plan two regions, the fast one first (arenite_planner_regions
                    dram`, the column `regions` naming who must stay out). TFLite: SetCustomAllocationForTensor for these \
                    tensors; TFLite Micro: a second, non-persistent arena; ONNX Runtime: OrtMemoryInfo of the device.";
 
-pub(super) fn pull(case: &Case<'_>, now: &Outcome) -> Result<Vec<Pulled>, Error> {
+pub(super) fn pull(case: &Case<'_>, _now: &Outcome) -> Result<Vec<Pulled>, Error> {
     let mut model = case.model.clone();
     let mut moved: Vec<(usize, usize)> = Vec::new();
-    let mut outcome = now.clone();
     for _ in 0..ROUNDS {
-        let cold = cold(case, &model, &outcome)?;
+        let cold = cold(case, &model)?;
         if cold.is_empty() {
             break;
         }
@@ -28,7 +27,6 @@ pub(super) fn pull(case: &Case<'_>, now: &Outcome) -> Result<Vec<Pulled>, Error>
             model.subgraphs[g].tensors[t].kind = TensorKind::Outer;
         }
         moved.extend(cold);
-        outcome = case.edited(&model)?;
     }
     if moved.is_empty() {
         let why = "does nothing here: the operator at the peak works on every tensor that is alive there";
@@ -44,7 +42,7 @@ pub(super) fn pull(case: &Case<'_>, now: &Outcome) -> Result<Vec<Pulled>, Error>
         traffic(case.model, &moved)
     );
     let tensors = moved.iter().map(|&(g, t)| (g as u32, t as u32)).collect();
-    Ok(vec![Pulled { tensors, ..Pulled::new(LEVER, outcome, why, HOW) }])
+    Ok(vec![Pulled { tensors, ..Pulled::new(LEVER, case.edited(&model)?, why, HOW) }])
 }
 
 fn named(model: &Model, g: usize, t: usize) -> String {
@@ -56,11 +54,18 @@ fn named(model: &Model, g: usize, t: usize) -> String {
     }
 }
 
-/// Tensors alive at the peak in the graph whose operator runs there, but not its own. What shares bytes moves together.
-fn cold(case: &Case<'_>, model: &Model, now: &Outcome) -> Result<Vec<(usize, usize)>, Error> {
-    let entry = now.peak.0;
-    let lowered = lower(&model.subgraphs, entry, &case.options, &case.pins_of(model, entry)?)?;
-    let peak = explain::peak(&lowered.problem)?;
+/// Tensors alive at the highest peak of any entry in the graph whose operator runs there, but not its own. What shares bytes
+/// moves together.
+fn cold(case: &Case<'_>, model: &Model) -> Result<Vec<(usize, usize)>, Error> {
+    let mut highest: Option<(Lowered, Peak)> = None;
+    for &entry in case.entries {
+        let lowered = lower(&model.subgraphs, entry, &case.options, &case.pins_of(model, entry)?)?;
+        let peak = explain::peak(&lowered.problem)?;
+        if highest.as_ref().is_none_or(|h| peak.bytes > h.1.bytes) {
+            highest = Some((lowered, peak));
+        }
+    }
+    let Some((lowered, peak)) = highest else { return Ok(Vec::new()) };
     let Some(at) = lowered.timeline.steps().get(peak.step as usize) else { return Ok(Vec::new()) };
     let g = at.subgraph as usize;
     let node = &model.subgraphs[g].nodes[at.node as usize];

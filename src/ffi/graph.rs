@@ -2,6 +2,8 @@
 
 use core::mem::size_of;
 
+use alloc::vec::Vec;
+
 use super::abi::{self, Versioned};
 use super::guard;
 use super::handle::{self, Opaque};
@@ -12,7 +14,7 @@ use crate::error::{Error, Subject};
 use crate::graph::liveness::Pin;
 use crate::graph::lower::lower;
 use crate::graph::owned::{CallKind, Graph, NodeSpec};
-use crate::graph::tables::{Allocation, InPlace, Tables, Tensor};
+use crate::graph::tables::{Allocation, InPlace, Tables, Tensor, View};
 
 /// Tensors and nodes of one graph and of the subgraphs it calls.
 ///
@@ -22,8 +24,20 @@ pub struct arenite_graph_t {
 }
 
 pub(crate) struct GraphInner {
-    pub graphs: alloc::vec::Vec<Graph>,
-    pub pins: alloc::vec::Vec<Pin>,
+    pub graphs: Vec<Graph>,
+    pub pins: Vec<Pin>,
+    /// Per subgraph that was reordered: its nodes, by the numbers they were added with, in the order they run in.
+    pub orders: Vec<Vec<u32>>,
+}
+
+impl GraphInner {
+    /// The nodes of subgraph `k` by the numbers they were added with, in the order they run in.
+    pub fn order_of(&self, k: usize) -> Vec<u32> {
+        let mut order = self.orders.get(k).cloned().unwrap_or_default();
+        // Nodes added after the last reordering run last.
+        order.extend(order.len() as u32..self.graphs[k].node_count() as u32);
+        order
+    }
 }
 
 impl Opaque for arenite_graph_t {
@@ -72,6 +86,15 @@ pub const ARENITE_CALL_LOOP: u32 = 2;
 /// The node runs all of its subgraphs once, one after the other.
 pub const ARENITE_CALL_SEQUENCE: u32 = 3;
 
+/// No tensor of the node lies in another.
+pub const ARENITE_VIEW_NONE: u32 = 0;
+/// The outputs may lie one after the other in an input, whose bytes they are: a reshape, a squeeze, a slice or a split
+/// along the outer dimension. The kernel copies nothing where they do.
+pub const ARENITE_VIEW_OUTPUTS: u32 = 1;
+/// The inputs may lie one after the other in the first output: a concatenation along the outer dimension. The kernel
+/// copies only those that do not.
+pub const ARENITE_VIEW_INPUTS: u32 = 2;
+
 /// A node to add. Lists hold tensor indices, -1 for an absent tensor.
 #[repr(C)]
 #[derive(Clone, Copy)]
@@ -102,6 +125,13 @@ pub struct arenite_node_desc_t {
     pub subgraphs: *const u32,
     /// How many.
     pub subgraph_count: u64,
+    /// Which of its tensors its kernel allows to lie in one another: `ARENITE_VIEW_`. Followed where it makes the arena
+    /// smaller and the distance meets the tensor's alignment.
+    pub view: u32,
+    /// With `ARENITE_VIEW_OUTPUTS` the position in `inputs` of the input.
+    pub view_input: u32,
+    /// The first byte in the whole where the first part lies.
+    pub view_offset: u64,
 }
 
 // SAFETY: `repr(C)`, begins with the two numbers, and every field is an integer or a raw pointer.
@@ -120,8 +150,11 @@ unsafe impl Versioned for arenite_node_desc_t {
         call: ARENITE_CALL_NONE,
         subgraphs: core::ptr::null(),
         subgraph_count: 0,
+        view: ARENITE_VIEW_NONE,
+        view_input: 0,
+        view_offset: 0,
     };
-    const OLDER: &'static [usize] = &[];
+    const OLDER: &'static [usize] = &[core::mem::offset_of!(arenite_node_desc_t, view)];
     const FLAGS: u32 = 0;
 }
 
@@ -134,7 +167,7 @@ unsafe impl Versioned for arenite_node_desc_t {
 #[no_mangle]
 #[must_use]
 pub unsafe extern "C" fn arenite_graph_create(out: *mut *mut arenite_graph_t) -> arenite_status_t {
-    let make = || Ok(GraphInner { graphs: alloc::vec![Graph::new()], pins: alloc::vec::Vec::new() });
+    let make = || Ok(GraphInner { graphs: alloc::vec![Graph::new()], pins: Vec::new(), orders: Vec::new() });
     // SAFETY: the caller's contract on `out`; no failure record.
     unsafe { handle::create(out, core::ptr::null_mut(), make) }
 }
@@ -160,7 +193,7 @@ pub unsafe extern "C" fn arenite_graph_create_lite(
         let desc = unsafe { abi::read(desc, "the description is null") }?;
         // SAFETY: the caller's contract on the arrays; `tables` ends with the call.
         let tables = unsafe { LiteTables::new(&desc) }?;
-        Ok(GraphInner { graphs: alloc::vec![Graph::copy_of(&tables)?], pins: alloc::vec::Vec::new() })
+        Ok(GraphInner { graphs: alloc::vec![Graph::copy_of(&tables)?], pins: Vec::new(), orders: Vec::new() })
     };
     // SAFETY: the caller's contracts on `out` and `failure`.
     unsafe { handle::create(out, failure, make) }
@@ -232,11 +265,22 @@ pub unsafe extern "C" fn arenite_graph_add_node(
             ARENITE_CALL_SEQUENCE => CallKind::Sequence,
             other => return Err(Error::argument("call is not one of ARENITE_CALL_").needed(other.into())),
         };
+        let view = match d.view {
+            ARENITE_VIEW_NONE => View::None,
+            ARENITE_VIEW_OUTPUTS if u64::from(d.view_input) >= d.input_count => {
+                let e = Error::argument("view_input is not the position of an input").needed(d.view_input.into());
+                return Err(e.available(d.input_count));
+            }
+            ARENITE_VIEW_OUTPUTS => View::Outputs { input: d.view_input, offset: d.view_offset },
+            ARENITE_VIEW_INPUTS => View::Inputs { offset: d.view_offset },
+            other => return Err(Error::argument("view is not one of ARENITE_VIEW_").needed(other.into())),
+        };
         out.write(g.graphs[0].add_node(&NodeSpec {
             inputs,
             outputs,
             temporaries,
             inplace: InPlace(d.inplace),
+            view,
             align: optional_align(d.alignment)?,
             call,
             subgraphs,

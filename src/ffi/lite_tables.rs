@@ -7,7 +7,7 @@ use super::lite::{
     int_array, AreniteIntArray, AreniteMicroNode, AreniteMicroTensor, AreniteNode, AreniteTensor, Layout,
 };
 use crate::error::{Error, Kind};
-use crate::graph::tables::{Allocation, Call, InPlace, Node, Tables, Tensor};
+use crate::graph::tables::{Allocation, Call, InPlace, Node, Tables, Tensor, View};
 use crate::units::Align;
 
 /// An engine's tensors and nodes as they lie in its memory. Nothing of it is changed.
@@ -63,6 +63,9 @@ pub const ARENITE_INPLACE_INPUT0: u64 = 4;
 pub const ARENITE_INPLACE_INPUT1: u64 = 8;
 /// The first output may take over input 2.
 pub const ARENITE_INPLACE_INPUT2: u64 = 16;
+/// The node's first output may take over any input whose last use the node is, inputs and outputs of the graph included
+/// where they need not survive: its kernel reads each element before it writes there. Not one of TfLite's bits.
+pub const ARENITE_INPLACE_ANY_INPUT: u64 = 1 << 32;
 
 // SAFETY: `repr(C)`, begins with the two numbers, and every field is an integer or a raw pointer.
 unsafe impl Versioned for arenite_lite_desc_t {
@@ -282,6 +285,7 @@ impl Tables for LiteTables<'_> {
             temporaries: lists.temporaries,
             inplace: InPlace(self.inplace.get(place).copied().unwrap_or(0)),
             align: self.aligns.get(place).and_then(|&a| Align::new(a.into()).ok()),
+            view: View::None,
             call: Call::None,
         }
     }

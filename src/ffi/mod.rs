@@ -55,6 +55,8 @@ pub mod pool_inspect;
 #[cfg(feature = "std")]
 pub mod pool_options;
 #[cfg(feature = "std")]
+pub mod pool_table;
+#[cfg(feature = "std")]
 pub mod pool_trace;
 #[cfg(feature = "std")]
 pub mod regions;
@@ -113,6 +115,8 @@ pub use pool_blocks::*;
 pub use pool_inspect::*;
 #[cfg(feature = "std")]
 pub use pool_options::*;
+#[cfg(feature = "std")]
+pub use pool_table::*;
 #[cfg(feature = "std")]
 pub use pool_trace::*;
 #[cfg(feature = "std")]

@@ -37,6 +37,10 @@ pub const ARENITE_GRAPH_REUSE_INPUTS: u32 = 1;
 pub const ARENITE_GRAPH_KEEP_ALL: u32 = 2;
 /// No node writes over one of its inputs, whatever the nodes allow.
 pub const ARENITE_GRAPH_NO_IN_PLACE: u32 = 4;
+/// The plan may expect another execution order, where that makes the arena smaller: ask `arenite_plan_order` for it. Only
+/// for `arenite_planner_plan_graph`, and only where nodes do nothing but write their outputs; for others see
+/// `arenite_graph_order`. Nodes that run subgraphs keep their order.
+pub const ARENITE_GRAPH_REORDER: u32 = 8;
 
 /// How lifetimes are found.
 #[repr(C)]
@@ -58,7 +62,8 @@ const _: () = assert!(size_of::<arenite_graph_options_t>() == 16);
 unsafe impl Versioned for arenite_graph_options_t {
     const DEFAULT: Self = Self { struct_size: 16, flags: 0, policy: ARENITE_POLICY_SAFE, alignment: 0 };
     const OLDER: &'static [usize] = &[];
-    const FLAGS: u32 = ARENITE_GRAPH_REUSE_INPUTS | ARENITE_GRAPH_KEEP_ALL | ARENITE_GRAPH_NO_IN_PLACE;
+    const FLAGS: u32 =
+        ARENITE_GRAPH_REUSE_INPUTS | ARENITE_GRAPH_KEEP_ALL | ARENITE_GRAPH_NO_IN_PLACE | ARENITE_GRAPH_REORDER;
 }
 
 /// Options from C; null means the defaults.
@@ -66,9 +71,22 @@ unsafe impl Versioned for arenite_graph_options_t {
 /// # Safety
 /// `options` is null or a struct of its `struct_size`.
 pub(crate) unsafe fn read_options(options: *const arenite_graph_options_t) -> Result<Options, Error> {
+    // SAFETY: the caller's contract is this function's own.
+    let (options, reorder) = unsafe { read_plan_options(options) }?;
+    match reorder {
+        true => Err(Error::unsupported("ARENITE_GRAPH_REORDER is for arenite_planner_plan_graph alone")),
+        false => Ok(options),
+    }
+}
+
+/// The same, and whether the order may be another.
+///
+/// # Safety
+/// As [`read_options`].
+pub(crate) unsafe fn read_plan_options(options: *const arenite_graph_options_t) -> Result<(Options, bool), Error> {
     // SAFETY: the caller's contract.
     let o = unsafe { abi::read_or_default(options) }?;
-    Ok(Options {
+    let found = Options {
         policy: match o.policy {
             ARENITE_POLICY_SAFE => Policy::Safe,
             ARENITE_POLICY_TFLITE => Policy::Tflite,
@@ -79,7 +97,8 @@ pub(crate) unsafe fn read_options(options: *const arenite_graph_options_t) -> Re
         align: optional_align(o.alignment)?.unwrap_or(DEFAULT_ALIGN),
         reuse_inputs: o.flags & ARENITE_GRAPH_REUSE_INPUTS != 0,
         keep_all: o.flags & ARENITE_GRAPH_KEEP_ALL != 0,
-    })
+    };
+    Ok((found, o.flags & ARENITE_GRAPH_REORDER != 0))
 }
 
 /// An alignment from C; 0 means none.

@@ -8,6 +8,7 @@ use super::abi::{self, Versioned};
 use super::graph::{arenite_graph_t, GraphInner};
 use super::handle;
 use super::options::{arenite_graph_options_t, read_options};
+use super::plan::{arenite_plan_t, PlanInner};
 use super::status::arenite_status_t;
 use crate::error::{Error, Subject};
 use crate::graph::order::{order, Judge, Options, Permuted, Rules, State, Touch};
@@ -207,17 +208,70 @@ pub unsafe extern "C" fn arenite_graph_set_order(
         // SAFETY: the caller's contract on `nodes`.
         let order = unsafe { abi::array(nodes, count, "nodes is null") }?;
         let refuse = |reason| Error::argument(reason).of(Subject::Subgraph(subgraph));
-        let graph = g.graphs.get_mut(subgraph as usize).ok_or(refuse("there is no such subgraph"))?;
+        let graph = g.graphs.get(subgraph as usize).ok_or(refuse("there is no such subgraph"))?;
         let mut seen = alloc::vec![false; graph.node_count()];
         let fresh = |&v: &u32| seen.get_mut(v as usize).is_some_and(|s| !core::mem::replace(s, true));
         if order.len() != graph.node_count() || !order.iter().all(fresh) {
             return Err(refuse("the order does not hold every node of the subgraph once"));
         }
-        *graph = Graph::copy_of(&Permuted { graph: &*graph, order })?;
+        let moved = Graph::copy_of(&Permuted { graph, order })?;
+        let k = subgraph as usize;
+        let was = g.order_of(k);
+        let now = order.iter().map(|&v| was[v as usize]).collect();
+        if g.orders.len() <= k {
+            g.orders.resize(k + 1, Vec::new());
+        }
+        (g.graphs[k], g.orders[k]) = (moved, now);
         Ok(())
     };
     // SAFETY: the caller's contract on `graph`.
     unsafe { handle::exclusive(graph, body) }
+}
+
+/// Better orders of all subgraphs for a plan: nodes are taken to do nothing but write their outputs, those that run
+/// subgraphs keep their order.
+pub(crate) fn orders(graphs: &[Graph], lifetimes: &crate::graph::liveness::Options) -> Result<Vec<Vec<u32>>, Error> {
+    // SAFETY: the defaults have no arrays.
+    let rules = unsafe { rules(graphs, &arenite_order_options_t::DEFAULT) }?;
+    let search = Options { judge: Judge::new(*lifetimes, planner::Options::default()), ..Options::default() };
+    Ok(order(graphs, &[0], &rules, &search)?.orders)
+}
+
+/// Writes the order in which a plan expects the nodes of `subgraph` to run, so that an engine can execute by it.
+///
+/// `nodes` has room for `count` numbers, which must be the number of the subgraph's nodes. Nodes go by the numbers they
+/// were added with, whatever `arenite_graph_set_order` or the flag `ARENITE_GRAPH_REORDER` made of their places; steps in the
+/// plan count along this order. Without either the order is 0, 1, 2, ...
+/// Returns: `ARENITE_OK`; `ARENITE_ERR_ARGUMENT` where there is no such subgraph or for another count, with the right one in
+/// the record; `ARENITE_ERR_UNSUPPORTED` for the plan of a bare problem, which has no nodes.
+///
+/// # Safety
+/// `plan` is null or live; `nodes` is writable for `count` numbers.
+#[no_mangle]
+#[must_use]
+pub unsafe extern "C" fn arenite_plan_order(
+    plan: *const arenite_plan_t,
+    subgraph: u32,
+    nodes: *mut u32,
+    count: u64,
+) -> arenite_status_t {
+    let body = |p: &PlanInner| {
+        // SAFETY: the caller's contract on `nodes`.
+        let out = unsafe { abi::array_mut(nodes, count, "nodes is null") }?;
+        if p.orders.is_empty() {
+            return Err(Error::unsupported("the plan of a bare problem has no nodes"));
+        }
+        let refuse = |reason| Error::argument(reason).of(Subject::Subgraph(subgraph));
+        let order = p.orders.get(subgraph as usize).ok_or(refuse("there is no such subgraph"))?;
+        if out.len() != order.len() {
+            let e = refuse("count is not the number of the subgraph's nodes");
+            return Err(e.needed(order.len() as u64).available(count));
+        }
+        out.copy_from_slice(order);
+        Ok(())
+    };
+    // SAFETY: the caller's contract on `plan`.
+    unsafe { handle::shared(plan, body) }
 }
 
 /// # Safety

@@ -34,6 +34,8 @@ pub(crate) struct PlanInner {
     pub layout: Layout,
     /// Of a graph: the lifetime of every tensor.
     pub lifetimes: Vec<Vec<arenite_lifetime_t>>,
+    /// Of a graph: per subgraph the order its nodes run in, by the numbers they were added with.
+    pub orders: Vec<Vec<u32>>,
     pub buffers: u64,
     pub total_bytes: u64,
     /// Of a graph: what a report tells besides.
@@ -77,6 +79,7 @@ impl PlanInner {
         Ok(PlanInner {
             layout: layout_of_problem(problem, &plan),
             lifetimes: Vec::new(),
+            orders: Vec::new(),
             buffers: problem.buffers().iter().filter(|b| b.spec.size > 0).count() as u64,
             total_bytes: problem.total_bytes()?,
             problem: problem.clone(),

@@ -11,7 +11,7 @@ use super::graph::arenite_graph_t;
 use super::guard;
 use super::handle::{self, Opaque};
 use super::options::{
-    arenite_graph_options_t, optional_align, read_options, zero, ARENITE_STRATEGY_AUTO, ARENITE_STRATEGY_EXACT,
+    arenite_graph_options_t, optional_align, read_plan_options, zero, ARENITE_STRATEGY_AUTO, ARENITE_STRATEGY_EXACT,
     ARENITE_STRATEGY_FIRST_FIT, ARENITE_STRATEGY_GREEDY_BY_SIZE, ARENITE_STRATEGY_SEARCH, ARENITE_STRATEGY_TFLM_GREEDY,
     ARENITE_STRATEGY_VALLEY, ARENITE_STRATEGY_WINDOWS,
 };
@@ -20,8 +20,10 @@ use super::status::{arenite_failure_t, arenite_status_t};
 use crate::error::{Error, Subject};
 use crate::graph::liveness::Role;
 use crate::graph::lower::{lower, persistent, Lowered, Persistent};
+use crate::graph::order::permuted;
 use crate::graph::owned::Graph;
 use crate::graph::tables::{Allocation, Tables};
+use crate::graph::values::prove;
 use crate::planner::{plan_with, BufferSpec, Options, Plan, Problem, Progress, Span, Strategy};
 use crate::runtime::arena::Layout;
 use crate::units::DEFAULT_ALIGN;
@@ -366,7 +368,8 @@ pub(super) const INVALID: Error = Error::internal("a strategy made an invalid pl
 
 /// Finds the lifetimes of a graph and places its tensors. Buffers added to the planner play no part in it.
 ///
-/// `options` may be null for the defaults. The graph may be changed or destroyed afterwards.
+/// `options` may be null for the defaults; with `ARENITE_GRAPH_REORDER` in them the plan may expect another execution order.
+/// The graph may be changed or destroyed afterwards.
 /// Returns: `ARENITE_OK`; `ARENITE_ERR_ARGUMENT` for an index out of range or a pin that fits nothing, with the node or
 /// tensor in the record; `ARENITE_ERR_UNKNOWN_SIZE` for a planned tensor whose size is unknown; `ARENITE_ERR_UNSUPPORTED`
 /// where subgraph calls nest too deeply; `ARENITE_ERR_OVERFLOW`; `ARENITE_ERR_BUSY`.
@@ -387,14 +390,29 @@ pub unsafe extern "C" fn arenite_planner_plan_graph(
         // SAFETY: the caller's contract on `out`.
         let out = unsafe { guard::out(out, "the pointer for the plan is null") }?;
         // SAFETY: the caller's contract on `options`.
-        let options = unsafe { read_options(options) }?;
+        let (options, reorder) = unsafe { read_plan_options(options) }?;
         // SAFETY: the caller's contract on `graph`.
         let g = unsafe { handle::borrow(graph) }?;
-        let lowered = lower(&g.graphs, 0, &options, &g.pins)?;
+        if reorder && !g.pins.is_empty() {
+            return Err(Error::argument("pins name steps of one order, so the order cannot be another"));
+        }
+        let mut orders: Vec<Vec<u32>> = (0..g.graphs.len()).map(|k| g.order_of(k)).collect();
+        let moved: Vec<Vec<u32>> = match reorder {
+            true => super::order::orders(&g.graphs, &options)?,
+            false => g.graphs.iter().map(|g| (0..g.node_count() as u32).collect()).collect(),
+        };
+        let graphs = permuted(&g.graphs, &moved);
+        let lowered = lower(&graphs, 0, &options, &g.pins)?;
         known_sizes(&g.graphs, &lowered)?;
         let persistent = persistent(&g.graphs, options.align, &[&lowered.lives])?;
         let plan = p.solve(&lowered.problem)?;
-        out.write(handle::new(plan_of_graph(&g.graphs, lowered, &persistent, plan)?)?);
+        prove(&graphs, 0, &g.pins, &lowered, &plan)?;
+        let mut inner = plan_of_graph(&g.graphs, lowered, &persistent, plan)?;
+        for (order, moved) in orders.iter_mut().zip(&moved) {
+            *order = moved.iter().map(|&v| order[v as usize]).collect();
+        }
+        inner.orders = orders;
+        out.write(handle::new(inner)?);
         Ok(())
     };
     // SAFETY: the caller's contract on `planner`.
@@ -432,7 +450,8 @@ fn plan_of_graph(
     let told = |t: crate::graph::tables::Tensor| (t.allocation, t.bytes);
     let tensors = graphs.iter().map(|g| (0..g.tensor_count()).map(|t| told(g.tensor(t))).collect()).collect();
     let graph = Some(Lowering { lowered, tensors });
-    Ok(PlanInner { plan, problem, layout, lifetimes, buffers, total_bytes, graph })
+    let orders = Vec::new(); // the caller's
+    Ok(PlanInner { plan, problem, layout, lifetimes, orders, buffers, total_bytes, graph })
 }
 
 /// Verifies offsets from anywhere against the added buffers: one offset per buffer, in the order they were added.

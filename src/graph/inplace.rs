@@ -13,6 +13,8 @@ pub struct Share {
     refs: u32,
     /// For a root: one past the last node that reads any tensor of its chain.
     read_before: u32,
+    /// For a root: the last step at which any tensor of its chain is alive, pins included.
+    alive_until: u32,
     /// Nodes that write it, counted to 2.
     writers: u8,
     graph_input: bool,
@@ -45,7 +47,7 @@ pub fn share<T: Tables + ?Sized>(
             .available(out.len().min(lifetimes.len()) as u64));
     }
     for (i, s) in out[..n].iter_mut().enumerate() {
-        *s = Share { root: i as u32, ..Share::default() };
+        *s = Share { root: i as u32, alive_until: lifetimes[i].last, ..Share::default() };
     }
     if options.keep_all || !options.in_place {
         return Ok(());
@@ -62,7 +64,9 @@ pub fn share<T: Tables + ?Sized>(
                 if allowed(graph, options, (input, output), modified, lifetimes, out) {
                     let root = out[input].root as usize;
                     if !modified
-                        || (out[root].refs <= 1 && (options.policy == Policy::Tflite || last_use(out, root, i)))
+                        || (out[root].refs <= 1
+                            && (options.policy == Policy::Tflite
+                                || (last_use(out, root, i) && out[root].alive_until <= lifetimes[output].first)))
                     {
                         join(out, output, root);
                     }
@@ -145,6 +149,7 @@ fn last_use(out: &[Share], root: usize, i: usize) -> bool {
 fn join(out: &mut [Share], output: usize, root: usize) {
     out[output].root = root as u32;
     out[root].read_before = out[root].read_before.max(out[output].read_before);
+    out[root].alive_until = out[root].alive_until.max(out[output].alive_until);
 }
 
 #[cfg(test)]

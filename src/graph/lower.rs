@@ -4,9 +4,11 @@ use alloc::vec::Vec;
 
 use super::inplace::{honoured, share, Share};
 use super::liveness::{Home, Options, Pin, Policy};
-use super::tables::Tables;
+use super::tables::{Tables, View};
 use super::timeline::{Lives, Timeline};
+use super::views::{self, Seat};
 use crate::error::{Error, Subject};
+use crate::planner::bound::lower_bound;
 use crate::planner::{BufferSpec, Plan, Problem, Span};
 use crate::units::{add, Align, Bytes};
 
@@ -46,21 +48,114 @@ impl Lowered {
 
 /// Lowers `graphs[entry]` and every subgraph it calls into one problem.
 ///
-/// `pins` name tensors of the entry graph and steps of the flattened time line. Errors as [`Timeline::of`]; also
+/// `pins` name tensors of the entry graph and steps of the flattened time line. Where nodes declare more than TFLite's
+/// sharing ([`super::views`]), what makes the lower bound smaller is followed. Errors as [`Timeline::of`]; also
 /// `Argument` for a pin that names no tensor or ends after the last step, `Overflow`.
 pub fn lower<T: Tables>(graphs: &[T], entry: usize, options: &Options, pins: &[Pin]) -> Result<Lowered, Error> {
+    let plain = lower_by(graphs, entry, options, pins, None)?;
+    let sharing = options.in_place && !options.keep_all && options.policy != Policy::Tflite;
+    if sharing && graphs.iter().any(views::declared) {
+        return select(graphs, entry, options, pins, plain);
+    }
+    Ok(plain)
+}
+
+/// Evaluations spent on the choice of views: the time grows with the graph's length anyway.
+const CHOICES: usize = 64;
+
+/// Decides which declared views to follow: all at first, then without or again with each one that is alive at the peak,
+/// as long as that lowers it. `plain` is what TFLite's flags alone give, and is returned where nothing is better.
+fn select<T: Tables>(
+    graphs: &[T],
+    entry: usize,
+    options: &Options,
+    pins: &[Pin],
+    plain: Lowered,
+) -> Result<Lowered, Error> {
+    let with = |skip: &[Vec<u32>]| {
+        let lowered = lower_by(graphs, entry, options, pins, Some(skip))?;
+        let bound = lower_bound(&lowered.problem.merge_aliases()?.0)?;
+        Ok::<_, Error>((bound, lowered))
+    };
+    let viewing = |g: &T| (0..g.node_count() as u32).filter(|&v| g.node(v as usize).view != View::None).collect();
+    let all: Vec<Vec<u32>> = graphs.iter().map(viewing).collect();
+    let none: Vec<Vec<u32>> = alloc::vec![Vec::new(); graphs.len()];
+    let (mut best, mut skip) = (with(&none)?, none);
+    let without = with(&all)?;
+    if without.0.bytes < best.0.bytes {
+        (best, skip) = (without, all.clone());
+    }
+    let mut left = CHOICES;
+    'better: loop {
+        for (g, nodes) in all.iter().enumerate() {
+            for &v in nodes {
+                if !alive_at(&graphs[g], &best.1, (g, v as usize), best.0.step) {
+                    continue;
+                }
+                if left == 0 {
+                    break 'better;
+                }
+                left -= 1;
+                let mut other = skip.clone();
+                match other[g].binary_search(&v) {
+                    Ok(at) => drop(other[g].remove(at)),
+                    Err(at) => other[g].insert(at, v),
+                }
+                let found = with(&other)?;
+                if found.0.bytes < best.0.bytes {
+                    (best, skip) = (found, other);
+                    continue 'better;
+                }
+            }
+        }
+        break;
+    }
+    let before = lower_bound(&plain.problem.merge_aliases()?.0)?;
+    Ok(if best.0.bytes < before.bytes { best.1 } else { plain })
+}
+
+/// Whether a tensor of node `v` has bytes at `step`.
+fn alive_at<T: Tables>(graph: &T, lowered: &Lowered, (g, v): (usize, usize), step: u32) -> bool {
+    let node = graph.node(v);
+    let mut touched = node.inputs.iter().chain(node.outputs).filter(|&&t| t >= 0);
+    touched.any(|&t| {
+        let root = lowered.roots[g][t as usize] as usize;
+        let spans = |t: usize| lowered.buffers[g][t].map(|b| lowered.problem.spans(b as usize)).unwrap_or_default();
+        spans(t as usize).iter().chain(spans(root)).any(|s| s.first <= step && step <= s.last)
+    })
+}
+
+/// With `skip` the nodes' declarations are followed but for those views, without it TFLite's flags alone.
+fn lower_by<T: Tables>(
+    graphs: &[T],
+    entry: usize,
+    options: &Options,
+    pins: &[Pin],
+    skip: Option<&[Vec<u32>]>,
+) -> Result<Lowered, Error> {
     let timeline = Timeline::of(graphs, entry)?;
     let mut lives = timeline.lives(graphs, options)?;
     pin(&timeline, &mut lives, entry, pins)?;
+    let pinned: Vec<u32> = pins.iter().map(|p| p.tensor).collect();
     let mut roots: Vec<Vec<u32>> = Vec::with_capacity(graphs.len());
     let mut problem = Problem::new();
     let mut buffers: Vec<Vec<Option<u32>>> = Vec::with_capacity(graphs.len());
     for (g, graph) in graphs.iter().enumerate() {
         let n = graph.tensor_count();
-        let mut shares = alloc::vec![Share::default(); n];
-        share(graph, options, &lives.own[g], &mut shares)?;
-        settle_shares(graph, options, timeline.last(), &mut lives, g, &mut shares);
         let aligns = alignments(graph, options.align);
+        let seats: Vec<Seat> = match skip {
+            Some(skip) => {
+                let own = &lives.own[g];
+                let pinned = if g == entry { &pinned[..] } else { &[] };
+                views::seats(graph, &views::Given { own, aligns: &aligns, entry: g == entry, pinned, skip: &skip[g] })
+            }
+            None => {
+                let mut shares = alloc::vec![Share::default(); n];
+                share(graph, options, &lives.own[g], &mut shares)?;
+                settle_shares(graph, options, timeline.last(), &mut lives, g, &mut shares);
+                shares.iter().map(|s| Seat { root: s.root, delta: 0 }).collect()
+            }
+        };
         let mut ids: Vec<Option<u32>> = alloc::vec![None; n];
         for t in 0..n {
             let spans = &lives.spans[g][t];
@@ -73,12 +168,12 @@ pub fn lower<T: Tables>(graphs: &[T], entry: usize, options: &Options, pins: &[P
             ids[t] = Some(problem.add(spec, spans).map_err(name)?);
         }
         for t in 0..n {
-            let root = shares[t].root as usize;
+            let root = seats[t].root as usize;
             if let (true, Some(member), Some(to)) = (root != t, ids[t], ids[root]) {
-                problem.alias(member, to, 0)?;
+                problem.alias(member, to, seats[t].delta)?;
             }
         }
-        roots.push(shares.iter().map(|s| s.root).collect());
+        roots.push(seats.iter().map(|s| s.root).collect());
         buffers.push(ids);
     }
     Ok(Lowered { problem, buffers, timeline, lives, roots })

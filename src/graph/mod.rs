@@ -2,7 +2,7 @@
 //!
 //! [`tables`] reads any host's graph, [`liveness`] finds when each tensor is alive, [`inplace`] which tensors may share
 //! bytes. With a heap, [`timeline`] flattens nested subgraphs, [`lower`] makes the planning problem, [`order`] looks
-//! for a better execution order, and [`incremental`] follows an engine that allocates node range by node range. [`set`] puts several
+//! for a better execution order, [`views`] follows what engines declare beyond TFLite's sharing, [`values`] proves that no value is lost by it, and [`incremental`] follows an engine that allocates node range by node range. [`set`] puts several
 //! models in one arena.
 #![forbid(unsafe_code)]
 
@@ -25,3 +25,7 @@ pub mod owned;
 pub mod set;
 #[cfg(feature = "alloc")]
 pub mod timeline;
+#[cfg(feature = "alloc")]
+pub mod values;
+#[cfg(feature = "alloc")]
+pub mod views;

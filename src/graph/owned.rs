@@ -2,7 +2,7 @@
 
 use alloc::vec::Vec;
 
-use super::tables::{Call, InPlace, Node, Tables, Tensor};
+use super::tables::{Call, InPlace, Node, Tables, Tensor, View};
 use crate::error::Error;
 use crate::units::Align;
 
@@ -31,6 +31,8 @@ pub struct NodeSpec<'a> {
     pub temporaries: &'a [i32],
     /// Which inputs the first output may take over.
     pub inplace: InPlace,
+    /// Which of its tensors may lie in one another.
+    pub view: View,
     /// The alignment the kernel asks of every tensor it touches.
     pub align: Option<Align>,
     /// How it runs `subgraphs`.
@@ -46,6 +48,7 @@ struct Row {
     /// End of its subgraphs in `calls`.
     calls: usize,
     inplace: InPlace,
+    view: View,
     align: Option<Align>,
     call: CallKind,
 }
@@ -86,6 +89,7 @@ impl Graph {
                 outputs: n.outputs,
                 temporaries: n.temporaries,
                 inplace: n.inplace,
+                view: n.view,
                 align: n.align,
                 call,
                 subgraphs: n.call.subgraphs(),
@@ -126,6 +130,7 @@ impl Graph {
             ends,
             calls: self.calls.len(),
             inplace: node.inplace,
+            view: node.view,
             align: node.align,
             call: node.call,
         });
@@ -179,6 +184,7 @@ impl Tables for Graph {
             outputs: &self.lists[row.ends[0]..row.ends[1]],
             temporaries: &self.lists[row.ends[1]..row.ends[2]],
             inplace: row.inplace,
+            view: row.view,
             align: row.align,
             call: match row.call {
                 CallKind::None => Call::None,

@@ -99,7 +99,7 @@ pub fn home_row<T: Tables + ?Sized>(graph: &T, lifetimes: &[Lifetime], shares: &
 
 #[cfg(test)]
 pub(crate) mod tests {
-    use super::super::tables::{Call, InPlace, Node, Tensor};
+    use super::super::tables::{Call, InPlace, Node, Tensor, View};
     use super::*;
     use crate::planner::greedy::{place, Rule};
 
@@ -118,6 +118,7 @@ pub(crate) mod tests {
         pub outputs: Vec<i32>,
         pub temporaries: Vec<i32>,
         pub inplace: InPlace,
+        pub view: View,
         pub branch: Vec<u32>,
         pub looped: Vec<u32>,
         pub sequence: Vec<u32>,
@@ -175,6 +176,7 @@ pub(crate) mod tests {
                 outputs: &op.outputs,
                 temporaries: &op.temporaries,
                 inplace: op.inplace,
+                view: op.view,
                 align: None,
                 call,
             }

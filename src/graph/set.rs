@@ -76,6 +76,7 @@ fn shifted(graph: &Graph, base: u32) -> Result<Graph, Error> {
             outputs: n.outputs,
             temporaries: n.temporaries,
             inplace: n.inplace,
+            view: n.view,
             align: n.align,
             call: match n.call {
                 Call::None => CallKind::None,

@@ -65,6 +65,15 @@ impl InPlace {
     /// Input 2 may be shared.
     pub const INPUT_2: u64 = 16;
 
+    /// The first output may take over any input whose last use the node is: the kernel reads each element before it writes
+    /// there. Not one of TfLite's bits.
+    pub const ANY_INPUT: u64 = 1 << 32;
+
+    /// Whether any dying input may be written over.
+    pub const fn any_input(self) -> bool {
+        self.0 & Self::ANY_INPUT != 0
+    }
+
     /// Whether input `i` may be shared.
     pub const fn shares(self, i: usize) -> bool {
         i < 3 && self.0 & (Self::INPUT_0 << i) != 0
@@ -84,6 +93,28 @@ impl InPlace {
             _ => Self::NONE,
         }
     }
+}
+
+/// Where a node's tensors may lie in one another, because its kernel looks at the pointers: it copies nothing where the
+/// bytes are in place already, and copies as usual where they are not.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub enum View {
+    /// Nowhere.
+    #[default]
+    None,
+    /// The outputs lie one after the other in an input, and their bytes are the input's: a reshape, a squeeze, a slice or
+    /// a split along the outer dimension.
+    Outputs {
+        /// Which of the node's inputs.
+        input: u32,
+        /// The first output's first byte in it.
+        offset: Bytes,
+    },
+    /// The inputs lie one after the other in the first output: a concatenation along the outer dimension.
+    Inputs {
+        /// The first input's first byte in it.
+        offset: Bytes,
+    },
 }
 
 /// The subgraphs a node runs.
@@ -134,6 +165,8 @@ pub struct Node<'a> {
     pub temporaries: &'a [i32],
     /// Which inputs the first output may take over.
     pub inplace: InPlace,
+    /// Which of its tensors may lie in one another.
+    pub view: View,
     /// The alignment the node's kernel asks of every tensor it touches.
     pub align: Option<Align>,
     /// Subgraphs it runs.

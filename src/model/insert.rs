@@ -28,7 +28,7 @@ impl Block {
     }
 
     fn align(&mut self, to: usize, less: usize) {
-        while (self.here() + less) % to != 0 {
+        while !(self.here() + less).is_multiple_of(to) {
             self.bytes.push(0);
         }
     }
@@ -121,7 +121,7 @@ pub(super) fn with_metadata(file: &[u8], name: &str, data: &[u8]) -> Result<(Vec
     let blob = block.here();
     block.word(data.len() as u32);
     block.bytes.extend_from_slice(data);
-    while block.bytes.len() % DISTANCE != 0 {
+    while !block.bytes.len().is_multiple_of(DISTANCE) {
         block.bytes.push(0);
     }
     let moved = block.bytes.len();

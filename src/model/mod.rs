@@ -26,6 +26,7 @@ mod resources;
 mod rewrite;
 mod schema;
 mod shapes;
+mod sharing;
 mod solution_csv;
 mod tables;
 mod tensor;

@@ -88,7 +88,7 @@ impl Model {
     /// Plans the model for TFLite Micro with offsets that are multiples of `align`, of 16 at least.
     ///
     /// The runtime starts at the first subgraph; what that does not run stays without an offset. Errors as
-    /// [`lower`](crate::graph::lower::lower) and [`plan`](crate::planner::plan), and `Unsupported` where the arena passes
+    /// [`lower`] and [`plan`], and `Unsupported` where the arena passes
     /// the format's 31 bits.
     pub fn offline(&self, align: Align, effort: Option<u64>) -> Result<OfflinePlan, Error> {
         let head = Align::new(HEAD).unwrap_or_default();

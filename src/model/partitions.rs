@@ -53,7 +53,8 @@ impl Subgraph {
     }
 
     /// Whether running in `order` gives some delegate more parts than the order of the file: one that takes the built-in
-    /// or the custom operators, or all but one kind or only one kind of operators.
+    /// or the custom operators, or all but one kind or only one kind of operators. Custom operators also count by runs,
+    /// which is what the runtime does when its clustering is off.
     pub fn splits(&self, order: &[u32]) -> bool {
         let given: Vec<u32> = (0..self.nodes.len() as u32).collect();
         let mut ops: Vec<&str> = self.nodes.iter().map(|n| &*n.op).collect();
@@ -63,7 +64,8 @@ impl Subgraph {
         const KINDS: usize = 128;
         let grows = |taken: &dyn Fn(&str) -> bool| self.partitions(order, taken) > self.partitions(&given, taken);
         let custom = |op: &str| op.starts_with("CUSTOM:");
-        grows(&custom)
+        self.runs(order) > self.runs(&given)
+            || grows(&custom)
             || grows(&|op| !custom(op))
             || ops.iter().take(KINDS).any(|&kind| grows(&|op| op == kind) || grows(&|op| op != kind))
     }

@@ -44,7 +44,8 @@ impl Tables for Subgraph {
             inputs: &n.inputs,
             outputs: &n.outputs,
             temporaries: &n.temporaries,
-            inplace: InPlace::of_tflite_op(&n.op),
+            inplace: n.inplace.unwrap_or_else(|| InPlace::of_tflite_op(&n.op)),
+            view: n.view,
             align: None,
             call: match n.call {
                 CallKind::None => Call::None,

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use super::dtype::DType;
 use super::ops::{CallKind, Effect};
+use crate::graph::tables::{InPlace, View};
 use crate::units::Bytes;
 
 /// The part a tensor plays in its graph.
@@ -162,6 +163,10 @@ pub struct Node {
     pub resource: Option<u32>,
     /// What it does besides writing its outputs, callees included.
     pub effect: Effect,
+    /// Which inputs its kernel may write over; `None` for what TFLite's own kernels declare.
+    pub inplace: Option<InPlace>,
+    /// Which of its tensors its kernel allows to lie in one another.
+    pub view: View,
 }
 
 /// A graph of a model. Nodes are in execution order.

@@ -91,6 +91,8 @@ pub(crate) struct Shared {
     /// The other shards.
     pub(crate) more: Box<[Padded]>,
     pub(crate) outside: Lock<Outside>,
+    /// Held through a whole trim, so that a fork waits for its end: in the child nobody would give the held blocks back.
+    pub(crate) trims: Lock<()>,
     pub(crate) config: PoolConfig,
     pub(crate) debug: Option<Debug>,
     pub(crate) frames: Lock<FrameTable>,
@@ -150,6 +152,7 @@ impl Pool {
             inner: Lock::new(Inner::reserved().map_err(no_memory)?),
             more: more.into_boxed_slice(),
             outside: Lock::new(Outside::default()),
+            trims: Lock::new(()),
             config,
             watchers: AtomicU32::new(
                 u32::from(debug.is_some()) + u32::from(streams.is_some()) + if shards > 1 { SHARDED } else { 0 },
@@ -276,15 +279,15 @@ impl Pool {
 
     // In words and not as a record: written in parts and read back whole, a record costs a stall as long as the search.
     fn alloc_parts(&self, bytes: u64, align: u64, extra: u64, side: Side) -> Result<NonNull<u8>, Refusal> {
-        let padded = extra.saturating_add(self.shared.overhead);
-        let block = match self.try_parts(bytes, align, padded, side) {
-            Ok(block) => block,
-            Err(fault) => return self.alloc_slow(bytes, align, extra, side, fault),
-        };
-        if let Some(debug) = &self.shared.debug {
-            debug.allocated(self, block, bytes as usize);
+        let mut padded = extra.saturating_add(self.shared.overhead);
+        let debug = self.shared.debug.as_ref();
+        if let Some(debug) = debug {
+            padded = padded.saturating_add(debug.front(align));
         }
-        Ok(block)
+        match self.try_parts(bytes, align, padded, side) {
+            Ok(block) => Ok(debug.map_or(block, |debug| debug.allocated(self, block, bytes as usize, align))),
+            Err(fault) => self.alloc_slow(bytes, align, extra, side, fault),
+        }
     }
 
     /// One attempt in the regions there are.

@@ -2,6 +2,7 @@
 
 use core::cell::UnsafeCell;
 use core::ops::{Deref, DerefMut};
+use core::sync::atomic::AtomicU32;
 
 pub(crate) use super::raw_lock::RawLock;
 
@@ -17,7 +18,7 @@ unsafe impl<T: Send> Sync for Lock<T> {}
 
 impl<T> Lock<T> {
     pub(crate) const fn new(value: T) -> Lock<T> {
-        Lock { raw: RawLock::new(), value: UnsafeCell::new(value) }
+        Lock { raw: RawLock::of(AtomicU32::new(0), AtomicU32::new(0)), value: UnsafeCell::new(value) }
     }
 
     #[inline]
@@ -67,8 +68,8 @@ impl<T> Drop for Guard<'_, T> {
 
 /// Every lock that a fork has to take first: a child must never see one that a vanished thread holds.
 ///
-/// No code takes two of them at once but a pool's shards, in the order in which they were registered; a fork takes them all
-/// in that order, so nothing can deadlock.
+/// No code takes two of them at once but a trim, whose lock is registered before its pool's others, and a pool's shards, in the
+/// order in which they were registered; a fork takes them all in that order, so nothing can deadlock.
 static REGISTRY: Lock<Vec<Registered>> = Lock::new(Vec::new());
 
 struct Registered(*const RawLock);

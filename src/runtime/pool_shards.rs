@@ -55,7 +55,12 @@ impl Pool {
         let debug = self.shared.debug.as_ref().map(Debug::raw);
         let streams = self.shared.streams.iter().flat_map(Streams::locks);
         let others = [self.shared.outside.raw(), self.shared.frames.raw(), self.shared.trace.raw()];
-        self.shards().map(Lock::raw).chain(others).chain(debug).chain(streams)
+        // A trim takes others under its own.
+        core::iter::once(self.shared.trims.raw())
+            .chain(self.shards().map(Lock::raw))
+            .chain(others)
+            .chain(debug)
+            .chain(streams)
     }
 
     /// The shard this thread begins with.

@@ -17,6 +17,7 @@ impl Pool {
     /// request that does not fit meanwhile waits for the trim instead of being refused.
     pub fn trim(&self, keep: u64) -> u64 {
         self.release_idle_areas();
+        let _alone = self.shared.trims.lock();
         let (mut given, mut kept) = (0, 0);
         for shard in 0..=self.shared.more.len() {
             loop {
@@ -36,6 +37,7 @@ impl Pool {
 
     /// Gives back the whole pages of the largest free blocks, and nothing else.
     pub(crate) fn trim_pages(&self) -> u64 {
+        let _alone = self.shared.trims.lock();
         let mut given = 0;
         for (shard, inner) in self.shards().enumerate() {
             let slots = inner.lock().regions.len();

@@ -154,7 +154,7 @@ impl Tables for View<'_> {
             // With a bit that nobody explained no sharing is the safe answer.
             inplace: if flags & !KNOWN_INPLACE == 0 { InPlace(flags) } else { InPlace::NONE },
             align: None,
-            call: Call::None,
+            ..Node::default()
         }
     }
 

@@ -64,6 +64,10 @@ pub struct Args {
     /// Give every tensor bytes of its own while it is alive
     #[arg(long, overrides_with = "in_place")]
     pub no_in_place: bool,
+    /// Operators whose kernels allow more sharing than TFLite's (names or `all`): elementwise ones over any input that dies,
+    /// RESHAPE and SPLIT as views, CONCATENATION with its inputs inside the output, the last two along the outer dimension
+    #[arg(long, value_name = "OP,...", value_delimiter = ',', conflicts_with = "no_in_place")]
+    pub inplace: Vec<String>,
     /// Let operators run in another order that keeps the results, where the arena is smaller then
     #[arg(long)]
     pub order: bool,
@@ -267,6 +271,7 @@ fn models_only(args: &Args) -> Done<()> {
         ("--set", !args.set.is_empty()),
         ("--scratch", !args.scratch.is_empty()),
         ("--in-place", args.in_place),
+        ("--inplace", !args.inplace.is_empty()),
         ("--order", args.order),
     ];
     match given.iter().find(|g| g.1) {

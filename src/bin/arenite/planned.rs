@@ -8,6 +8,7 @@ use arenite::advise::reorder;
 use arenite::error::{Error, Subject};
 use arenite::graph::liveness::{Options, Pin};
 use arenite::graph::lower::{lower, persistent, Lowered};
+use arenite::graph::values::prove;
 use arenite::model::{Model, ProblemFile, Solution};
 use arenite::planner::{Options as PlanOptions, Plan};
 use arenite::units::{round_up, Align, Bytes};
@@ -120,6 +121,7 @@ impl Planned {
             let old = previous.as_ref().map(|p| old_offsets(p, &lowered, entry, entries.len() > 1));
             let placed = place(args, &title, &lowered.problem, old.as_deref(), &mut watch);
             let placed = placed.map_err(|e| about(e, &model))?;
+            prove(&model.subgraphs, entry, pins, &lowered, &placed.plan).map_err(|e| about(e, &model))?;
             done.push((lowered, placed.plan.clone()));
             all.push(placed);
         }
@@ -232,6 +234,7 @@ impl Ready {
         for set in &args.set {
             set_shape(&mut model, set)?;
         }
+        model.allow_in_place(&args.inplace).map_err(|e| Failure::about("--inplace", e))?;
         scratch(&mut model, args)?;
         let entries = entries(&mut model, args.subgraph)?;
         let scratch = scratch_bytes(&model, &entries).map_err(|e| Failure::about(file(args), named(&model, e)))?;

@@ -33,6 +33,8 @@ pub(super) struct Best {
     /// Good enough to end the heuristics: the bound itself where they cost next to nothing, else the goal.
     ideal: Bytes,
     pub stats: Stats,
+    /// Elementary steps outside search: queries of the skyline, pairs and neighbours looked at.
+    steps: u64,
 }
 
 impl Best {
@@ -65,6 +67,15 @@ pub(super) fn solve(
     options: &Options,
     progress: &mut dyn FnMut(&Progress) -> ControlFlow<()>,
 ) -> Result<Plan, Error> {
+    solve_counted(problem, options, progress).map(|(plan, _)| plan)
+}
+
+/// The same, with the elementary steps spent outside search.
+pub(super) fn solve_counted(
+    problem: &Problem,
+    options: &Options,
+    progress: &mut dyn FnMut(&Progress) -> ControlFlow<()>,
+) -> Result<(Plan, u64), Error> {
     let bound = lower_bound(problem)?.bytes;
     let align = problem.align();
     let instance = Instance::new(problem);
@@ -79,6 +90,7 @@ pub(super) fn solve(
         goal,
         ideal: if cheap { bound } else { goal },
         stats: Stats::default(),
+        steps: 0,
     };
     let mut compared = false;
     let totals = instance.totals().ok_or(Error::overflow("the sizes alive at one step do not fit 64 bits"))?;
@@ -112,7 +124,7 @@ pub(super) fn solve(
         offsets[i as usize] = best.offsets[k];
     }
     let arena_bytes = if instance.len() == 0 { 0 } else { best.arena };
-    Ok(Plan {
+    let plan = Plan {
         offsets,
         arena_bytes,
         lower_bound: best.bound,
@@ -121,7 +133,8 @@ pub(super) fn solve(
         align,
         compared,
         stats: best.stats,
-    })
+    };
+    Ok((plan, best.steps))
 }
 
 /// Buffers up to which all heuristics are tried until the bound is met to the byte, so that `auto` is never above a greedy
@@ -151,11 +164,14 @@ fn valley_orders(instance: &Instance, totals: &[u64], orders: core::ops::Range<u
                 (h.lo, core::cmp::Reverse((instance.raw[i as usize], h.up)), instance.source[i as usize])
             });
             let mut picker = ByStart::new(by_start, &instance.hull, sections);
-            valley::run(instance, &instance.hull, &mut picker, limit(best), u64::MAX)
+            let found = valley::run(instance, &instance.hull, &mut picker, limit(best), u64::MAX);
+            best.steps += picker.steps();
+            found
         } else {
             let sorted = order::sorted(instance, &order::VALLEY[k.saturating_sub(1)], &peaks);
             let mut picker = ByRank::new(sorted, &instance.hull, sections);
             let found = valley::run(instance, &instance.hull, &mut picker, limit(best), steps);
+            best.steps += picker.steps();
             steps = steps.saturating_sub(picker.steps());
             found
         };
@@ -180,6 +196,7 @@ fn greedy(problem: &Problem, instance: &Instance, best: &mut Best) -> Result<boo
     for strategy in [Strategy::GreedyBySize, Strategy::FirstFit, Strategy::TflmGreedy] {
         let rule = strategy.rule().expect("a greedy strategy");
         let placed = if affordable {
+            best.steps += pairs;
             Some(indexed::place(problem, rule, conflicts.as_ref())?)
         } else if rule == Rule::FirstFit {
             stream::first_fit(problem)
@@ -229,7 +246,10 @@ fn windows(
         let (spent, arena, lower) = (best.stats.nodes, best.arena, best.bound);
         let mut nodes = spent;
         let mut moved = offsets.clone();
-        if eject::eject(instance, &index, target, &mut moved, &mut neighbours) {
+        let before = neighbours;
+        let ejected = eject::eject(instance, &index, target, &mut moved, &mut neighbours);
+        best.steps += before - neighbours;
+        if ejected {
             let arena = instance.arena(&moved).expect("within the target");
             offsets = moved;
             best.offer(arena, Strategy::Windows, || offsets.iter().map(|o| o * instance.unit).collect());

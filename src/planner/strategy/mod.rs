@@ -2,6 +2,8 @@
 
 mod anytime;
 mod eject;
+#[cfg(test)]
+mod growth;
 mod indexed;
 mod instance;
 mod options;

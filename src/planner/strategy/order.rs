@@ -32,6 +32,8 @@ use Key::{Area, Bulk, Expanse, Life, Moments, Sections, Size, Total};
 pub(crate) enum Rule {
     /// Criteria in sequence.
     Keys([Key; 3]),
+    /// The same with each value raised by up to an eighth, by a hash of the buffer.
+    Disturbed([Key; 3]),
     /// The product of powers of total, sections, moments and size, with these exponents.
     Powers([i32; 4]),
 }
@@ -50,6 +52,7 @@ impl Order {
         let step = |c: u64, k: u64| (c ^ k).wrapping_mul(0xd6e8_feb8_6659_fd93);
         match self.rule {
             Rule::Keys(keys) => keys.iter().fold(u64::from(self.again) + 1, |c, &k| step(c, k as u64)),
+            Rule::Disturbed(keys) => keys.iter().fold(u64::from(self.again) + 5, |c, &k| step(c, k as u64)),
             Rule::Powers(powers) => powers.iter().fold(u64::from(self.again) + 3, |c, &k| step(c, k as u64)),
         }
     }
@@ -58,6 +61,17 @@ impl Order {
     pub fn key(&self, instance: &Instance, i: usize, peak: u64) -> [u64; 3] {
         match self.rule {
             Rule::Keys(keys) => keys.map(|k| !u64::try_from(value(instance, k, i, peak)).unwrap_or(u64::MAX)),
+            Rule::Disturbed(keys) => {
+                let hull = instance.hull[i];
+                let mut hash = instance.raw[i] ^ u64::from(hull.lo) << 40 ^ u64::from(hull.up) << 20;
+                keys.map(|k| {
+                    let v = value(instance, k, i, peak);
+                    hash = (hash ^ 1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+                    hash ^= hash >> 29;
+                    let raised = v + v * u128::from(hash >> 48 & 0x1fff) / (1 << 16);
+                    !u64::try_from(raised).unwrap_or(u64::MAX)
+                })
+            }
             Rule::Powers(powers) => {
                 let sections = value(instance, Sections, i, peak) as u64;
                 let factors = [peak, sections, u64::from(instance.moments[i]), instance.size[i]];
@@ -120,7 +134,7 @@ pub(crate) const SEARCH: [Order; 12] = [
 pub(crate) const VALLEY: [Order; 5] = [
     order([Total, Life, Area], false),
     order([Area, Life, Total], false),
-    order([Sections, Bulk, Total], false),
+    Order { rule: Rule::Disturbed([Sections, Bulk, Total]), again: false },
     order([Total, Area, Life], false),
     order([Total, Size, Life], false),
 ];
