@@ -11,24 +11,14 @@
  *   arenite::tflite::CustomAllocations<decltype(host)> memory(&host);
  *   if (!memory.Apply()) fprintf(stderr, "%s\n", memory.message());       // instead of interpreter->AllocateTensors()
  *
- * With the C interface (`c_api.h`, `c_api_experimental.h`, `c_api_opaque.h`), for instance the library in an Android package:
- *
- *   struct Types {
- *     using Interpreter = TfLiteInterpreter;           using Builder = TfLiteOpaqueDelegateBuilder;
- *     using Context = TfLiteOpaqueContext;             using Delegate = TfLiteOpaqueDelegate;
- *     using Node = TfLiteOpaqueNode;                   using Operator = TfLiteOperator;
- *     using IntArray = TfLiteIntArray;                 using Allocation = TfLiteCustomAllocation;
- *     using Status = TfLiteStatus;
- *   };
- *   arenite::tflite::CHost<Types> host(interpreter);
+ * With the C interface: <arenite/tflite_custom_c.hpp>.
  *
  * Apply again after ResizeInputTensor, in place of AllocateTensors. Dynamic tensors and what follows them, variables,
- * weights unpacked by nodes and what kernels ask for themselves stay where the runtime puts them. The memory must outlive the interpreter's last use of
- * it: destroy the interpreter first.
+ * weights unpacked by nodes and what kernels ask for themselves stay where the runtime puts them. The memory must outlive
+ * the interpreter's last use of it: destroy the interpreter first.
  *
  * Sizes are known once the runtime has allocated, and then it holds an arena of its own. The C++ host makes it give that
- * back. The C interface cannot: there, Learn from a second interpreter of the model, which is destroyed before the first
- * one is allocated for the first time, through Apply.
+ * back. Where a host cannot, Learn from a second interpreter of the model first.
  *
  * Header only, over the C interface: link with arenite::arenite. It needs no header of TensorFlow Lite's. C++14, no
  * exceptions, no RTTI. Threads: as the interpreter, one at a time.
@@ -359,95 +349,6 @@ class InterpreterHost {
         return 0;
     }
     Interpreter *i_;
-};
-
-/* The C interface. It shows nodes to delegates only, so this registers one that takes none. Which operators may write over
- * their input it does not show at all: nothing is shared in place. Must outlive the interpreter. */
-template <class Types>
-class CHost {
-    using Context = typename Types::Context;
-    using Delegate = typename Types::Delegate;
-    using Node = typename Types::Node;
-    using Operator = typename Types::Operator;
-    using Status = typename Types::Status;
-
-  public:
-    explicit CHost(typename Types::Interpreter *interpreter) : i_(interpreter) {
-        typename Types::Builder builder{};
-        builder.data = this;
-        builder.Prepare = [](Context *c, Delegate *, void *self) {
-            return static_cast<Status>(static_cast<CHost *>(self)->Read(c) ? 0 : 1);
-        };
-        /* Tensors whose shapes change are none of its business. */
-        builder.flags = 1;
-        delegate_ = TfLiteOpaqueDelegateCreate(&builder);
-    }
-    CHost(const CHost &) = delete;
-    CHost &operator=(const CHost &) = delete;
-    ~CHost() { TfLiteOpaqueDelegateDelete(delegate_); }
-
-    bool Refresh() {
-        read_ = false;
-        return static_cast<int>(TfLiteInterpreterModifyGraphWithDelegate(i_, delegate_)) == 0 && read_;
-    }
-    size_t num_tensors() { return tensors_; }
-    TensorInfo tensor(size_t t) {
-        const auto *x = TfLiteInterpreterGetTensor(i_, static_cast<int>(t));
-        return {x->bytes, static_cast<uint32_t>(x->allocation_type), x->is_variable};
-    }
-    size_t num_nodes() { return nodes_.size(); }
-    NodeInfo node(size_t n) { return {Of(nodes_[n].inputs), Of(nodes_[n].outputs), 0}; }
-    List inputs() { return Of(inputs_); }
-    List outputs() { return Of(outputs_); }
-    bool Bind(size_t t, void *data, size_t bytes) {
-        typename Types::Allocation a{data, bytes};
-        return static_cast<int>(TfLiteInterpreterSetCustomAllocationForTensor(i_, static_cast<int>(t), &a, 0)) == 0;
-    }
-    bool Allocate() { return static_cast<int>(TfLiteInterpreterAllocateTensors(i_)) == 0; }
-    void Release() {}
-
-  private:
-    struct Lists {
-        std::vector<int32_t> inputs, outputs;
-    };
-    static List Of(const std::vector<int32_t> &v) { return {v.data(), v.size()}; }
-    static void Copy(const int *from, int count, std::vector<int32_t> *to) {
-        to->assign(from, from + (from != nullptr && count > 0 ? count : 0));
-    }
-
-    bool Read(Context *context) {
-        /* Called for each subgraph, the primary one first: the others are not ours to bind. */
-        if (read_) return true;
-        const int *list = nullptr;
-        int count = 0;
-        typename Types::IntArray *plan = nullptr;
-        tensors_ = static_cast<size_t>(TfLiteOpaqueContextGetNumTensors(context));
-        if (static_cast<int>(TfLiteOpaqueContextGetInputs(context, &list, &count)) != 0) return false;
-        Copy(list, count, &inputs_);
-        if (static_cast<int>(TfLiteOpaqueContextGetOutputs(context, &list, &count)) != 0) return false;
-        Copy(list, count, &outputs_);
-        if (static_cast<int>(TfLiteOpaqueContextGetExecutionPlan(context, &plan)) != 0) return false;
-        nodes_.assign(static_cast<size_t>(plan->size), Lists());
-        for (int n = 0; n < plan->size; n++) {
-            Node *node = nullptr;
-            Operator *op = nullptr;
-            if (static_cast<int>(TfLiteOpaqueContextGetNodeAndRegistration(context, plan->data[n], &node, &op)) != 0) return false;
-            Lists &to = nodes_[static_cast<size_t>(n)];
-            if (static_cast<int>(TfLiteOpaqueNodeInputs(node, &list, &count)) != 0) return false;
-            Copy(list, count, &to.inputs);
-            if (static_cast<int>(TfLiteOpaqueNodeOutputs(node, &list, &count)) != 0) return false;
-            Copy(list, count, &to.outputs);
-        }
-        read_ = true;
-        return true;
-    }
-
-    typename Types::Interpreter *i_;
-    Delegate *delegate_ = nullptr;
-    bool read_ = false;
-    size_t tensors_ = 0;
-    std::vector<int32_t> inputs_, outputs_;
-    std::vector<Lists> nodes_;
 };
 
 } // namespace tflite

@@ -1,8 +1,8 @@
-/* arenite/tflite_custom.hpp in the real TensorFlow Lite C library: outputs with and without, and the heap that tensors take.
+/* arenite/tflite_custom_c.hpp in the real TensorFlow Lite C library: outputs with and without, and the heap that tensors take.
  *   custom libtensorflowlite_c.so (model.tflite or a directory of them)... */
 #include "c_interface.h"
 
-#include <arenite/tflite_custom.hpp>
+#include <arenite/tflite_custom_c.hpp>
 
 #include <malloc.h>
 

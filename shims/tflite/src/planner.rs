@@ -9,7 +9,7 @@ use arenite::planner::bound::lower_bound;
 use arenite::planner::check::check;
 use arenite::planner::{plan, BufferSpec, Options, Plan, Problem, Stats, Strategy};
 use arenite::units::Align;
-use arenite::view::{html, svg, Overview, Report};
+use arenite::view::{html, svg, Overview, Report, Several};
 
 use crate::memory::{Contents, Memory};
 use crate::report::Figures;
@@ -295,8 +295,9 @@ impl State {
                 in_place: true,
                 strategy: f.strategy,
                 warnings: &[],
+                capacity: None,
             };
-            html(&mut out, &[&overview]).ok()?;
+            html(&mut out, &[&overview], Several::Versions).ok()?;
         } else {
             svg(&mut out, &report).ok()?;
         }

@@ -4,7 +4,7 @@ use core::marker::PhantomData;
 use core::mem::size_of;
 use core::slice;
 
-use arenite::graph::tables::{Allocation, Call, InPlace, Node, Tables, Tensor};
+use arenite::graph::tables::{Allocation, InPlace, Node, Tables, Tensor};
 
 use crate::abi::{self, GraphInfo, IntArray, IntVector, Registration};
 
