@@ -114,6 +114,42 @@ static void br_19_no_effort_is_an_answer(void) {
     CHECK_OK(arenite_planner_destroy(planner));
 }
 
+/* A graph's tensors, added as buffers, answer the same questions as buffers do. */
+static void graphs_are_asked_too(void) {
+    arenite_graph_t *graph;
+    arenite_planner_t *planner = new_planner(ARENITE_STRATEGY_AUTO);
+    arenite_plan_t *plan = NULL, *again = NULL;
+    uint32_t indices[4] = {7, 7, 7, 7}, i;
+    uint64_t moved = 9;
+    arenite_fit_t fit;
+    CHECK_OK(arenite_graph_create(&graph));
+    for (i = 0; i < 4; i++) {
+        CHECK_EQ(add_tensor(graph, 1024), i);
+    }
+    add_node(graph, 0, -1, 1, -1);
+    add_node(graph, 1, -1, 2, -1);
+    add_node(graph, 2, -1, 3, -1);
+    CHECK_STATUS(arenite_planner_add_graph(NULL, graph, NULL, NULL, 0), ARENITE_ERR_NULL);
+    CHECK_STATUS(arenite_planner_add_graph(planner, NULL, NULL, NULL, 0), ARENITE_ERR_NULL);
+    CHECK_STATUS(arenite_planner_add_graph(planner, graph, NULL, NULL, 4), ARENITE_ERR_NULL);
+    CHECK_STATUS(arenite_planner_add_graph(planner, graph, NULL, indices, 3), ARENITE_ERR_ARGUMENT);
+    CHECK_EQ(planner_failure(planner).needed, 4);
+    CHECK_EQ(indices[0], 7);
+    CHECK_OK(arenite_planner_add_graph(planner, graph, NULL, indices, 4));
+    CHECK_OK(arenite_planner_plan(planner, &plan));
+    CHECK_EQ(info_of(plan).arena_bytes, 2048);
+    fit = ask(planner, 1024, NULL, 0, NULL);
+    CHECK_EQ(fit.verdict, ARENITE_FIT_TOO_MUCH_ALIVE);
+    CHECK_EQ(fit.needed, 2048);
+    CHECK_EQ(ask(planner, 2048, NULL, 0, NULL).verdict, ARENITE_FIT_YES);
+    CHECK_OK(arenite_planner_replan(planner, plan, ARENITE_KEEP_OFFSETS, &again, &moved));
+    CHECK_EQ(moved, 0);
+    CHECK_OK(arenite_plan_destroy(plan));
+    CHECK_OK(arenite_plan_destroy(again));
+    CHECK_OK(arenite_graph_destroy(graph));
+    CHECK_OK(arenite_planner_destroy(planner));
+}
+
 static void refusals_write_nothing(void) {
     arenite_planner_t *planner = four();
     arenite_plan_t *plan = UNTOUCHED(arenite_plan_t);

@@ -308,7 +308,13 @@ static void overruns_and_leaks_are_named(void) {
     CHECK_OK(arenite_pool_leaks(pool, count_leak, &sum));
     CHECK_EQ(sum, 300007);
     CHECK_OK(arenite_pool_walk(pool, count_block, &live));
-    CHECK_EQ(live, 512);
+    /* 384 and a granule on either side. */
+    CHECK_EQ(live, 640);
+    ((volatile char *)p)[-1] = 1;
+    CHECK_STATUS(arenite_pool_check(pool, &f), ARENITE_ERR_ARGUMENT);
+    CHECK_EQ(f.needed, (uintptr_t)p);
+    ((volatile unsigned char *)p)[-1] = 0xFB;
+    CHECK_OK(arenite_pool_check(pool, NULL));
     ((volatile char *)p)[300] = 1;
     CHECK_STATUS(arenite_pool_check(pool, &f), ARENITE_ERR_ARGUMENT);
     CHECK_EQ(f.needed, (uintptr_t)p);

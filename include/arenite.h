@@ -390,7 +390,7 @@
 /** Regions from the system are aligned to 2 MiB and advised to use huge pages. */
 #define ARENITE_POOL_HUGE_PAGES 1
 
-/** Writes past a block's end are found when it is freed and by `arenite_pool_check`. */
+/** Writes before a block's start and past its end are found when it is freed and by `arenite_pool_check`. */
 #define ARENITE_POOL_GUARDS 2
 
 /** Freed blocks are filled, and writes to them found when they leave the quarantine. */
@@ -399,7 +399,7 @@
 /** Live blocks are listed by `arenite_pool_leaks`. */
 #define ARENITE_POOL_LEAKS 8
 
-/** Under AddressSanitizer, it reports a use after free and an overrun inside the pool. */
+/** Under AddressSanitizer or Valgrind, it reports a use after free and an overrun inside the pool. */
 #define ARENITE_POOL_SANITIZER 16
 
 /**
@@ -1241,6 +1241,36 @@ typedef void (*arenite_block_fn)(void *user, void *data, size_t bytes, size_t re
 typedef void (*arenite_leak_fn)(void *user, void *data, size_t bytes, uint64_t tag, uint64_t sequence);
 
 /**
+ * A pool as the C library's allocator. Each function takes `context` first and does what its namesake does, `errno`
+ * included; none of them ends the process. Threads: any.
+ */
+typedef struct arenite_allocator_t {
+    /** `sizeof(arenite_allocator_t)`. */
+    uint32_t struct_size;
+    /** 0. */
+    uint32_t flags;
+    /** The pool, which has to outlive every copy of the table. */
+    void *context;
+    /** Null and `ENOMEM` where the pool refuses. Aligned to 128. 0 bytes give a block of their own. */
+    void *(*malloc)(void *context, size_t bytes);
+    /** Null and `ENOMEM` also where the product does not fit. */
+    void *(*calloc)(void *context, size_t count, size_t bytes);
+    /**
+     * Keeps the alignment. Null, and the block as it was, where the pool refuses (`ENOMEM`) or no live block starts there
+     * (`EINVAL`). 0 bytes keep a block: free it by `free`.
+     */
+    void *(*realloc)(void *context, void *data, size_t bytes);
+    /** Null does nothing. A pointer that is no live block changes nothing and is counted in the pool's statistics. */
+    void (*free)(void *context, void *data);
+    /** 0; `EINVAL` for an alignment that is no power of two or less than a pointer's; `ENOMEM`. `*out` is written on success. */
+    int (*posix_memalign)(void *context, void **out, size_t alignment, size_t bytes);
+    /** Any power of two, any size. Null and `EINVAL` or `ENOMEM`. */
+    void *(*aligned_alloc)(void *context, size_t alignment, size_t bytes);
+    /** Bytes that can be used at `data`; 0 for null and where no live block starts there. */
+    size_t (*usable_size)(void *context, const void *data);
+} arenite_allocator_t;
+
+/**
  * Takes `bytes` bytes of a trace: whole lines, not terminated by 0, valid during the call. Called from whatever thread
  * uses the pool. Must not unwind or longjmp, and must not call the pool.
  */
@@ -1723,22 +1753,6 @@ ARENITE_NODISCARD arenite_status_t arenite_planner_clear(struct arenite_planner_
 ARENITE_NODISCARD
 arenite_status_t arenite_planner_plan(struct arenite_planner_t *planner,
                                       struct arenite_plan_t **out);
-
-/**
- * Finds the lifetimes of a graph and places its tensors. Buffers added to the planner play no part in it.
- *
- * `options` may be null for the defaults; with `ARENITE_GRAPH_REORDER` in them the plan may expect another execution order.
- * The graph may be changed or destroyed afterwards.
- * Returns: `ARENITE_OK`; `ARENITE_ERR_ARGUMENT` for an index out of range or a pin that fits nothing, with the node or
- * tensor in the record; `ARENITE_ERR_UNKNOWN_SIZE` for a planned tensor whose size is unknown; `ARENITE_ERR_UNSUPPORTED`
- * where subgraph calls nest too deeply; `ARENITE_ERR_OVERFLOW`; `ARENITE_ERR_BUSY`.
- * Ownership: `*out` is the caller's until `arenite_plan_destroy`.
- */
-ARENITE_NODISCARD
-arenite_status_t arenite_planner_plan_graph(struct arenite_planner_t *planner,
-                                            const struct arenite_graph_t *graph,
-                                            const struct arenite_graph_options_t *options,
-                                            struct arenite_plan_t **out);
 
 /**
  * Verifies offsets from anywhere against the added buffers: one offset per buffer, in the order they were added.
@@ -2654,6 +2668,42 @@ arenite_status_t arenite_plan_order(const struct arenite_plan_t *plan,
                                     uint32_t *nodes,
                                     uint64_t count);
 
+/* ---- planner ----------------------------------------------------------------------------------- */
+
+/**
+ * Adds the tensors of a graph as buffers, with their lifetimes, alignments and shared bytes, so that
+ * `arenite_planner_fit`, `_replan`, `_regions` and `_check` can be asked about it.
+ *
+ * Tensors of the subgraphs it calls are added too. `buffers` gets the index of each tensor of subgraph 0 among the
+ * planner's buffers, or `ARENITE_NO_INDEX` where it gets no bytes of the reusable arena; it is null with `count` 0, or
+ * `count` is the number of those tensors. `options` may be null for the defaults. The graph may be changed or destroyed
+ * afterwards. Steps are those of the graph's flattened execution, from 0: graphs added to one planner run side by side.
+ * Returns and errors as `arenite_planner_plan_graph`; also `ARENITE_ERR_ARGUMENT` for another `count`. Nothing is added
+ * where it fails.
+ */
+ARENITE_NODISCARD
+arenite_status_t arenite_planner_add_graph(struct arenite_planner_t *planner,
+                                           const struct arenite_graph_t *graph,
+                                           const struct arenite_graph_options_t *options,
+                                           uint32_t *buffers,
+                                           uint64_t count);
+
+/**
+ * Finds the lifetimes of a graph and places its tensors. Buffers added to the planner play no part in it.
+ *
+ * `options` may be null for the defaults; with `ARENITE_GRAPH_REORDER` in them the plan may expect another execution order.
+ * The graph may be changed or destroyed afterwards.
+ * Returns: `ARENITE_OK`; `ARENITE_ERR_ARGUMENT` for an index out of range or a pin that fits nothing, with the node or
+ * tensor in the record; `ARENITE_ERR_UNKNOWN_SIZE` for a planned tensor whose size is unknown; `ARENITE_ERR_UNSUPPORTED`
+ * where subgraph calls nest too deeply; `ARENITE_ERR_OVERFLOW`; `ARENITE_ERR_BUSY`.
+ * Ownership: `*out` is the caller's until `arenite_plan_destroy`.
+ */
+ARENITE_NODISCARD
+arenite_status_t arenite_planner_plan_graph(struct arenite_planner_t *planner,
+                                            const struct arenite_graph_t *graph,
+                                            const struct arenite_graph_options_t *options,
+                                            struct arenite_plan_t **out);
+
 /* ---- pool -------------------------------------------------------------------------------------- */
 
 /**
@@ -2765,6 +2815,16 @@ ARENITE_NODISCARD
 arenite_status_t arenite_pool_set_tag(const struct arenite_pool_t *pool,
                                       const void *data,
                                       uint64_t tag);
+
+/**
+ * Fills in a table of functions over a pool. Set `struct_size` and `flags` of `out` first.
+ *
+ * Returns: `ARENITE_OK`; `ARENITE_ERR_NULL`, `ARENITE_ERR_ARGUMENT`. Ownership: none changes hands; the pool has to outlive
+ * the table.
+ */
+ARENITE_NODISCARD
+arenite_status_t arenite_pool_allocator(const struct arenite_pool_t *pool,
+                                        struct arenite_allocator_t *out);
 
 /**
  * Writes every request from now on to a new file (an existing one is overwritten), until `arenite_pool_trace_stop` or the

@@ -386,18 +386,38 @@ fn trim_gives_back_every_wholly_free_page() {
 
 #[test]
 fn overruns_late_writes_and_leaks_are_named() {
-    for past in [1usize, 32, 128] {
+    // Bytes before the start and past the end, under alignments with guards of different sizes.
+    for (offset, align) in [(300isize, 1), (331, 128), (427, 4096), (-1, 1), (-32, 4096), (-128, 1 << 16)] {
         let pool = Pool::new(PoolConfig { debug: DebugOptions::ALL, ..PoolConfig::default() }).unwrap();
-        let p = pool.alloc(300, 1).unwrap();
+        let p = pool.alloc(300, align).unwrap();
+        assert!((p.as_ptr() as usize).is_multiple_of(align) && pool.usable_size(p) == Some(300));
         pool.set_tag(p, 42);
         pool.check().unwrap();
-        // SAFETY: the guard behind the block is the pool's memory, so this error of the host is no crash.
-        unsafe { p.as_ptr().wrapping_add(300 + past - 1).write(1) };
+        // SAFETY: the guards round the block are the pool's memory, so this error of the host is no crash.
+        unsafe { p.as_ptr().wrapping_offset(offset).write(1) };
         let e = pool.check().unwrap_err();
         assert_eq!((e.needed, e.available), (Some(p.as_ptr() as u64), Some(300)));
+        assert_eq!(e.to_string().contains("before its start"), offset < 0, "{e}");
         assert!(free(&pool, p).is_err());
         let leaks = pool.leaks();
         assert_eq!((leaks.len(), leaks[0].tag, leaks[0].bytes), (1, 42, 300));
+        let refusal = realloc(&pool, p, 400).unwrap_err();
+        assert_eq!((refusal.error.kind, refusal.error.needed), (Kind::Argument, e.needed), "and not moved");
+        assert_eq!(pool.leaks().len(), 1);
+    }
+    // A megabyte, either way: the heap itself is out of reach.
+    for forward in [true, false] {
+        let config = PoolConfig { debug: DebugOptions { guards: true, ..DebugOptions::default() }, ..fixed(8 << 20) };
+        let pool = Pool::new(config).unwrap();
+        let blocks: Vec<_> = (0..12).map(|_| pool.alloc(500_000, 128).unwrap()).collect();
+        let p = blocks[6];
+        let from = if forward { p.as_ptr() } else { p.as_ptr().wrapping_sub(1 << 20) };
+        // SAFETY: blocks of the same pool lie on both sides; their contents are this test's to lose.
+        unsafe { from.write_bytes(1, 500_000 + (1 << 20)) };
+        assert!(pool.check().is_err() && free(&pool, p).is_err());
+        let named = blocks.iter().filter(|&&b| free(&pool, b).is_err()).count();
+        assert!((2..=6).contains(&named), "{named}");
+        assert!(pool.alloc(100_000, 128).is_ok(), "the pool works on");
     }
     let pool = Pool::new(PoolConfig { debug: DebugOptions::ALL, ..PoolConfig::default() }).unwrap();
     let p = pool.alloc(300, 1).unwrap();

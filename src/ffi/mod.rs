@@ -47,6 +47,8 @@ pub mod plan;
 #[cfg(feature = "std")]
 pub mod planner;
 #[cfg(feature = "std")]
+pub mod planner_graph;
+#[cfg(feature = "std")]
 pub mod pool;
 #[cfg(feature = "std")]
 pub mod pool_blocks;
@@ -54,6 +56,8 @@ pub mod pool_blocks;
 pub mod pool_inspect;
 #[cfg(feature = "std")]
 pub mod pool_options;
+#[cfg(feature = "std")]
+pub mod pool_table;
 #[cfg(feature = "std")]
 pub mod pool_trace;
 #[cfg(feature = "std")]
@@ -106,6 +110,8 @@ pub use plan::*;
 #[cfg(feature = "std")]
 pub use planner::*;
 #[cfg(feature = "std")]
+pub use planner_graph::*;
+#[cfg(feature = "std")]
 pub use pool::*;
 #[cfg(feature = "std")]
 pub use pool_blocks::*;
@@ -113,6 +119,8 @@ pub use pool_blocks::*;
 pub use pool_inspect::*;
 #[cfg(feature = "std")]
 pub use pool_options::*;
+#[cfg(feature = "std")]
+pub use pool_table::*;
 #[cfg(feature = "std")]
 pub use pool_trace::*;
 #[cfg(feature = "std")]

@@ -36,13 +36,13 @@ pub const ARENITE_TAIL_EXCLUSIVE: u32 = 2;
 
 /// Regions from the system are aligned to 2 MiB and advised to use huge pages.
 pub const ARENITE_POOL_HUGE_PAGES: u32 = 1;
-/// Writes past a block's end are found when it is freed and by `arenite_pool_check`.
+/// Writes before a block's start and past its end are found when it is freed and by `arenite_pool_check`.
 pub const ARENITE_POOL_GUARDS: u32 = 2;
 /// Freed blocks are filled, and writes to them found when they leave the quarantine.
 pub const ARENITE_POOL_POISON: u32 = 4;
 /// Live blocks are listed by `arenite_pool_leaks`.
 pub const ARENITE_POOL_LEAKS: u32 = 8;
-/// Under AddressSanitizer, it reports a use after free and an overrun inside the pool.
+/// Under AddressSanitizer or Valgrind, it reports a use after free and an overrun inside the pool.
 pub const ARENITE_POOL_SANITIZER: u32 = 16;
 /// Frames are found by themselves, for hosts that cannot say where one begins and ends: a sequence of requests that repeats
 /// on a thread is served from a plan, and free pages are given back as the pool grows past what was ever live.

@@ -182,6 +182,25 @@ impl Problem {
         Ok(())
     }
 
+    /// Adds all buffers of `other`, aliases included, and returns the index of the first. On error nothing is added.
+    pub fn append(&mut self, other: &Problem) -> Result<u32, Error> {
+        let first = self.len();
+        if first + other.len() > u32::MAX as usize {
+            return Err(Error::overflow("more than 2^32 - 1 buffers"));
+        }
+        let mut all = self.clone();
+        for (i, b) in other.buffers().iter().enumerate() {
+            all.add(b.spec, other.spans(i))?;
+        }
+        for i in 0..other.len() {
+            if let Some(a) = other.alias_of(i) {
+                all.alias((first + i) as u32, first as u32 + a.root, a.delta)?;
+            }
+        }
+        *self = all;
+        Ok(first as u32)
+    }
+
     /// The number of buffers, aliases included.
     pub fn len(&self) -> usize {
         self.buffers.len()

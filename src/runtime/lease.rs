@@ -1,8 +1,9 @@
 //! Arenas lent for a while: N instances of which K run at once hold K arenas, not N.
 
 use core::ptr::NonNull;
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
+use super::os::{Condvar, Mutex, MutexGuard, PoisonError};
 use super::supply::{Area, Supply};
 use crate::error::Error;
 
@@ -103,7 +104,7 @@ impl Leases {
             return Err(Error::alignment("the alignment is not a power of two").needed(align as u64));
         }
         supply.check(limit.into())?;
-        Ok(Leases { supply, bytes, align, limit, state: Mutex::default(), back: Condvar::new() })
+        Ok(Leases { supply, bytes, align, limit, state: Mutex::new(State::default()), back: Condvar::new() })
     }
 
     /// Leases an area, waiting for one to come back where all are in use. Fails only where the supply has no memory and no

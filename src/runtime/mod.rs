@@ -36,6 +36,7 @@ mod sticky;
 pub mod store;
 mod stream;
 mod supply;
+mod valgrind;
 mod zone;
 
 pub use frame::{Frame, FrameStats};

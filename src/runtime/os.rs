@@ -1,7 +1,9 @@
-//! What the lock needs of the processor and the system.
+//! What the lock and the leases need of the processor and the system. The models in `tests/models` put others in their
+//! place.
 
 pub(crate) use core::hint::spin_loop as pause;
 pub(crate) use core::sync::atomic::{AtomicU32, Ordering};
+pub(crate) use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 pub(crate) use std::thread::yield_now;
 
 /// A number of looks at a lock. A model of the lock, which tries every order of steps, takes fewer.

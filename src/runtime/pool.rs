@@ -279,15 +279,15 @@ impl Pool {
 
     // In words and not as a record: written in parts and read back whole, a record costs a stall as long as the search.
     fn alloc_parts(&self, bytes: u64, align: u64, extra: u64, side: Side) -> Result<NonNull<u8>, Refusal> {
-        let padded = extra.saturating_add(self.shared.overhead);
-        let block = match self.try_parts(bytes, align, padded, side) {
-            Ok(block) => block,
-            Err(fault) => return self.alloc_slow(bytes, align, extra, side, fault),
-        };
-        if let Some(debug) = &self.shared.debug {
-            debug.allocated(self, block, bytes as usize);
+        let mut padded = extra.saturating_add(self.shared.overhead);
+        let debug = self.shared.debug.as_ref();
+        if let Some(debug) = debug {
+            padded = padded.saturating_add(debug.front(align));
         }
-        Ok(block)
+        match self.try_parts(bytes, align, padded, side) {
+            Ok(block) => Ok(debug.map_or(block, |debug| debug.allocated(self, block, bytes as usize, align))),
+            Err(fault) => self.alloc_slow(bytes, align, extra, side, fault),
+        }
     }
 
     /// One attempt in the regions there are.

@@ -262,6 +262,12 @@ impl Pool {
         Ok(new)
     }
 
+    fn align_of(&self, block: NonNull<u8>) -> u64 {
+        let Some((mut inner, slot, offset)) = self.locate(block) else { return 1 };
+        let Some(region) = &mut inner.regions[slot] else { return 1 };
+        region.heap.find(offset).and_then(|h| region.heap.align_of(h)).unwrap_or(1)
+    }
+
     /// Tells the streams of a free. True where a frame in progress has taken the block back.
     pub(crate) fn free_streamed(&self, streams: &Streams, block: NonNull<u8>) -> bool {
         let own = thread_number().map(|n| n % STREAMS);

@@ -7,14 +7,15 @@ use super::pool::Pool;
 use super::pool_config::Tail;
 use super::pool_lock::{Lock, RawLock};
 use super::pool_tools;
-use crate::error::{Error, Kind};
+use crate::error::Error;
 use crate::heap::GRANULE;
 
 /// What to check. All off by default; a pool with all of them off pays one branch a call.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct DebugOptions {
-    /// A granule behind every block, and whatever rounding added, holds a pattern that [`Pool::free`] and
-    /// [`Pool::check`] look at: writes past the end are found and the block is named.
+    /// A granule (or as much as the alignment, if that is more, up to 1 MiB) before every block, one behind it and whatever
+    /// rounding added hold a pattern that [`Pool::free`] and [`Pool::check`] look at: writes before the start and past the
+    /// end are found and the block is named. [`Pool::walk`] then shows blocks with their guards.
     pub guards: bool,
     /// Freed blocks are filled with a pattern, and looked at again when they leave the quarantine.
     pub poison: bool,
@@ -22,8 +23,8 @@ pub struct DebugOptions {
     pub quarantine: usize,
     /// Keeps a record of every live block for [`Pool::leaks`]; on as soon as anything else is.
     pub leaks: bool,
-    /// Under AddressSanitizer, tells it which bytes are whose, so that it reports a use after free and an overrun inside
-    /// the pool. Does nothing in other programs.
+    /// Under AddressSanitizer or Valgrind, tells it which bytes are whose, so that it reports a use after free and an overrun
+    /// inside the pool. Does nothing in other programs.
     pub sanitizer: bool,
 }
 
@@ -53,13 +54,31 @@ pub struct Leak {
 
 const GUARD_BYTE: u8 = 0xFB;
 const POISON_BYTE: u8 = 0xDB;
+/// The largest guard before a block. Blocks of a stricter alignment have none.
+const MAX_FRONT: u64 = 1 << 20;
 
 #[derive(Debug)]
 struct Record {
     leak: Leak,
-    held: usize,
+    /// The block of the heap, guards included.
+    place: Place,
+    align: u64,
     freed: bool,
 }
+
+/// A block of the heap and what of it is the host's.
+#[derive(Clone, Copy, Debug)]
+struct Place {
+    start: NonNull<u8>,
+    held: usize,
+    /// Bytes before the host's first.
+    front: usize,
+    /// Where the guard behind begins: after the bytes asked for and the tail, which the host may touch.
+    back: usize,
+}
+
+// SAFETY: the pointer names the pool's memory, which is bound to no thread.
+unsafe impl Send for Place {}
 
 #[derive(Debug, Default)]
 struct State {
@@ -86,7 +105,7 @@ impl Debug {
         self.state.raw()
     }
 
-    /// Bytes added to every block.
+    /// Bytes added behind every block.
     pub(crate) fn overhead(&self) -> u64 {
         if self.options.guards {
             GRANULE
@@ -95,11 +114,20 @@ impl Debug {
         }
     }
 
+    /// Bytes added before a block: as many as keep its alignment.
+    pub(crate) fn front(&self, align: u64) -> u64 {
+        if self.options.guards && align <= MAX_FRONT {
+            align.max(GRANULE)
+        } else {
+            0
+        }
+    }
+
     /// Tells the sanitizer, if it is to be told.
-    fn mark(&self, block: NonNull<u8>, from: usize, bytes: usize, poisoned: bool) {
+    fn mark(&self, place: Place, from: usize, to: usize, poisoned: bool) {
         match (self.options.sanitizer, poisoned) {
-            (true, true) => pool_tools::poison(block, from, bytes),
-            (true, false) => pool_tools::unpoison(block, bytes),
+            (true, true) => pool_tools::poison(place.start, from, to.saturating_sub(from)),
+            (true, false) => pool_tools::unpoison(place.start, to),
             (false, _) => {}
         }
     }
@@ -109,37 +137,54 @@ impl Debug {
         self.options.guards || self.options.sanitizer
     }
 
-    /// Takes note of a new block and sets its guard.
-    pub(crate) fn allocated(&self, pool: &Pool, block: NonNull<u8>, bytes: usize) {
-        let Some(held) = pool.held(block) else { return };
-        let from = guard_start(pool, bytes);
-        self.mark(block, 0, held, false);
+    /// Bytes asked for and alignment of a live block.
+    pub(crate) fn layout(&self, block: NonNull<u8>) -> Option<(usize, u64)> {
+        let state = self.state.lock();
+        let record = state.records.get(&(block.as_ptr() as usize)).filter(|r| !r.freed)?;
+        Some((record.leak.bytes, record.align))
+    }
+
+    /// Takes note of a new block of the heap, sets its guards, and returns the host's part of it.
+    pub(crate) fn allocated(&self, pool: &Pool, start: NonNull<u8>, bytes: usize, align: u64) -> NonNull<u8> {
+        let front = self.front(align) as usize;
+        let Some(held) = pool.held(start) else { return start };
+        let place = Place { start, held, front, back: front + bytes + tail(pool) };
+        // SAFETY: the front was added to what was asked for, so the sum stays inside the block.
+        let block = unsafe { start.add(front) };
+        self.mark(place, 0, held, false);
         if self.options.guards {
-            // SAFETY: the guard's start is inside the block, which is new and so nobody else's.
-            let guard = unsafe { block.add(from) };
-            // SAFETY: as above; the guard ends where the block does.
-            unsafe { guard.write_bytes(GUARD_BYTE, held - from) };
+            // SAFETY: the guard lies at the start of the block, which is new and so nobody else's.
+            unsafe { start.write_bytes(GUARD_BYTE, front) };
+            // SAFETY: the guard's start is inside the block.
+            let guard = unsafe { start.add(place.back) };
+            // SAFETY: the guard ends where the block does.
+            unsafe { guard.write_bytes(GUARD_BYTE, held - place.back) };
         }
-        // What rounding, guard and unused headroom add is nobody's; the tail is the block's own.
-        self.mark(block, from, held.saturating_sub(from), true);
+        // What rounding, guards and unused headroom add is nobody's; the tail is the block's own.
+        self.mark(place, 0, front, true);
+        self.mark(place, place.back, held, true);
+        if self.options.sanitizer {
+            pool_tools::handed_out(block, place.back - front);
+        }
         let mut state = self.state.lock();
         let sequence = state.sequence;
         state.sequence += 1;
         let address = block.as_ptr() as usize;
         let leak = Leak { address, bytes, tag: 0, sequence };
-        state.records.insert(address, Record { leak, held, freed: false });
+        state.records.insert(address, Record { leak, place, align, freed: false });
+        block
     }
 
-    /// Frees a block of a region: checks its guard, poisons it and puts it in quarantine.
+    /// Frees a block of a region: checks its guards, poisons it and puts it in quarantine.
     pub(crate) fn free(&self, pool: &Pool, block: NonNull<u8>) -> Result<(), Error> {
         let address = block.as_ptr() as usize;
-        let (bytes, held) = {
+        let (bytes, place) = {
             let mut state = self.state.lock();
             match state.records.get_mut(&address) {
                 Some(record) if !record.freed => {
                     // From here on a second free is refused; the block stays ours until it leaves the quarantine.
                     record.freed = true;
-                    (record.leak.bytes, record.held)
+                    (record.leak.bytes, record.place)
                 }
                 _ => {
                     drop(state);
@@ -147,26 +192,51 @@ impl Debug {
                 }
             }
         };
-        if self.options.guards && !intact(block, guard_start(pool, bytes), held, GUARD_BYTE) {
+        if let Err(error) = self.guards_hold(place, address, bytes) {
             if let Some(record) = self.state.lock().records.get_mut(&address) {
                 record.freed = false;
             }
-            return Err(overrun(address, bytes));
+            return Err(error);
         }
-        self.mark(block, 0, held, false);
+        if self.options.sanitizer {
+            pool_tools::given_back(block);
+        }
+        self.mark(place, 0, place.held, false);
         if self.options.poison {
             // SAFETY: the block is live in the heap for `held` bytes and its owner has given it up.
-            unsafe { block.write_bytes(POISON_BYTE, held) };
+            unsafe { place.start.write_bytes(POISON_BYTE, place.held) };
         }
         // It stays so through the quarantine and after, until it is handed out again.
-        self.mark(block, 0, held, true);
+        self.mark(place, 0, place.held, true);
         {
             let mut state = self.state.lock();
             state.ring.push_back(address);
-            state.ring_bytes += held;
+            state.ring_bytes += place.held;
         }
         self.shrink(pool, self.options.quarantine);
         Ok(())
+    }
+
+    /// Whether a live block's guards are whole; else the error that a free of it would return.
+    pub(crate) fn whole(&self, block: NonNull<u8>) -> Result<(), Error> {
+        let address = block.as_ptr() as usize;
+        match self.state.lock().records.get(&address).filter(|r| !r.freed) {
+            Some(record) => self.guards_hold(record.place, address, record.leak.bytes),
+            None => Ok(()),
+        }
+    }
+
+    fn guards_hold(&self, place: Place, address: usize, bytes: usize) -> Result<(), Error> {
+        let wrong = |reason| Err(Error::argument(reason).needed(address as u64).available(bytes as u64));
+        if !self.options.guards {
+            Ok(())
+        } else if !intact(place, 0, place.front, GUARD_BYTE) {
+            wrong("a block was written before its start (address, bytes)")
+        } else if !intact(place, place.back, place.held, GUARD_BYTE) {
+            wrong("a block was written past its end (address, bytes)")
+        } else {
+            Ok(())
+        }
     }
 
     /// Lets everything out of quarantine. Returns whether there was anything.
@@ -182,36 +252,32 @@ impl Debug {
                 return any;
             }
             let Some(oldest) = state.ring.pop_front() else { return any };
-            let Some(record) = state.records.remove(&oldest) else { continue };
-            state.ring_bytes -= record.held;
+            let Some(Record { place, .. }) = state.records.remove(&oldest) else { continue };
+            state.ring_bytes -= place.held;
             drop(state);
             any = true;
-            self.leave(pool, oldest, record.held);
+            self.leave(pool, place);
         }
     }
 
     /// A block leaves the quarantine: whoever wrote to it after freeing it is found out.
-    fn leave(&self, pool: &Pool, address: usize, held: usize) {
-        let Some(block) = NonNull::new(address as *mut u8) else { return };
-        if self.options.poison && !intact(block, 0, held, POISON_BYTE) {
+    fn leave(&self, pool: &Pool, place: Place) {
+        if self.options.poison && !intact(place, 0, place.held, POISON_BYTE) {
             self.state.lock().late_writes += 1;
         }
-        pool.release(block);
+        pool.release(place.start);
     }
 
-    /// Looks at every live block's guard and every quarantined block's poison.
-    pub(crate) fn check(&self, pool: &Pool) -> Result<(), Error> {
+    /// Looks at every live block's guards and every quarantined block's poison.
+    pub(crate) fn check(&self) -> Result<(), Error> {
         let state = self.state.lock();
         if state.late_writes > 0 {
             return Err(Error::argument("a block was written to after it was freed").needed(state.late_writes));
         }
         for (&address, record) in &state.records {
-            let Some(block) = NonNull::new(address as *mut u8) else { continue };
-            let guard = guard_start(pool, record.leak.bytes);
-            if !record.freed && self.options.guards && !intact(block, guard, record.held, GUARD_BYTE) {
-                return Err(overrun(address, record.leak.bytes));
-            }
-            if record.freed && self.options.poison && !intact(block, 0, record.held, POISON_BYTE) {
+            if !record.freed {
+                self.guards_hold(record.place, address, record.leak.bytes)?;
+            } else if self.options.poison && !intact(record.place, 0, record.place.held, POISON_BYTE) {
                 return Err(Error::argument("a block was written to after it was freed").needed(address as u64));
             }
         }
@@ -219,28 +285,25 @@ impl Debug {
     }
 }
 
-/// Guards come after the tail, which the host may touch.
-fn guard_start(pool: &Pool, bytes: usize) -> usize {
+/// Bytes behind a block that the host may touch.
+fn tail(pool: &Pool) -> usize {
     match pool.shared.config.tail {
-        Tail::Exclusive(tail) => bytes + tail,
-        _ => bytes,
+        Tail::Exclusive(tail) => tail,
+        _ => 0,
     }
 }
 
-fn intact(block: NonNull<u8>, from: usize, to: usize, byte: u8) -> bool {
-    (from..to).all(|i| {
-        // SAFETY: `i` is below the bytes the block holds.
-        let at = unsafe { block.add(i) };
-        // SAFETY: pool memory is readable and was filled when the pattern was set; a host that races with this read is
-        // what the check is there to find, so the read is volatile.
-        unsafe { at.read_volatile() == byte }
+fn intact(place: Place, from: usize, to: usize, byte: u8) -> bool {
+    // Valgrind watches this library, too, and the bytes looked at are nobody's.
+    pool_tools::quietly(|| {
+        (from..to).all(|i| {
+            // SAFETY: `i` is below the bytes the block holds.
+            let at = unsafe { place.start.add(i) };
+            // SAFETY: pool memory is readable and was filled when the pattern was set; a host that races with this read is
+            // what the check is there to find, so the read is volatile.
+            unsafe { at.read_volatile() == byte }
+        })
     })
-}
-
-fn overrun(address: usize, bytes: usize) -> Error {
-    Error::new(Kind::Argument, "a block was written past its end (address, bytes)")
-        .needed(address as u64)
-        .available(bytes as u64)
 }
 
 impl Pool {

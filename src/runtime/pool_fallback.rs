@@ -120,7 +120,8 @@ impl Pool {
         fault: Fault,
     ) -> Result<NonNull<u8>, Refusal> {
         let asked = &Request { bytes, align, extra, side };
-        let padded = &asked.extra(extra.saturating_add(self.overhead()));
+        let front = self.shared.debug.as_ref().map_or(0, |debug| debug.front(align));
+        let padded = &asked.extra(extra.saturating_add(self.overhead()).saturating_add(front));
         let mut cause = fault.error();
         // No region could serve these, so none is added for them.
         if !padded.align.is_power_of_two() {
@@ -160,14 +161,24 @@ impl Pool {
     }
 
     fn admit(&self, block: NonNull<u8>, asked: &Request) -> NonNull<u8> {
-        if let Some(debug) = &self.shared.debug {
-            debug.allocated(self, block, asked.bytes as usize);
+        match &self.shared.debug {
+            Some(debug) => debug.allocated(self, block, asked.bytes as usize, asked.align),
+            None => block,
         }
-        block
     }
 
     /// The refusal, with what is free now.
     pub(crate) fn refuse(&self, error: Error, asked: &Request) -> Refusal {
+        let Refusal { error, free, largest } = self.refuse_as_is(error);
+        let error = match error.kind {
+            crate::error::Kind::Alignment => error.needed(asked.align),
+            _ => error.needed(asked.bytes).available(largest),
+        };
+        Refusal { error, free, largest }
+    }
+
+    /// The same for an error that has its own amounts.
+    pub(crate) fn refuse_as_is(&self, error: Error) -> Refusal {
         self.lock().refused += 1;
         let (mut free, mut largest) = (0, 0);
         for shard in self.shards() {
@@ -176,10 +187,6 @@ impl Pool {
                 largest = largest.max(region.heap.largest_free());
             }
         }
-        let error = match error.kind {
-            crate::error::Kind::Alignment => error.needed(asked.align),
-            _ => error.needed(asked.bytes).available(largest),
-        };
         Refusal { error, free, largest }
     }
 

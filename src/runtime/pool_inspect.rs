@@ -16,6 +16,11 @@ impl Pool {
 
     /// Bytes usable and asked for.
     pub(crate) fn size_of(&self, block: NonNull<u8>) -> Option<(usize, usize)> {
+        if let Some(debug) = self.shared.debug.as_ref().filter(|debug| debug.exact()) {
+            let outside = || self.shared.outside.lock().size(block);
+            let bytes = debug.layout(block).map(|(bytes, _)| bytes).or_else(outside)?;
+            return Some((bytes, bytes));
+        }
         let (mut planned, mut found) = (false, None);
         {
             if let Some((mut inner, slot, offset)) = self.locate(block) {
@@ -27,9 +32,7 @@ impl Pool {
         }
         let usable = |held: u64| held.saturating_sub(self.overhead());
         if let Some((held, requested)) = found {
-            let guarded = self.shared.debug.as_ref().is_some_and(Debug::exact);
-            let usable = if guarded { requested } else { usable(held).max(requested) };
-            return Some((usable as usize, requested as usize));
+            return Some((usable(held).max(requested) as usize, requested as usize));
         }
         if planned {
             let bytes = usable(self.planned_size(block)?.0) as usize;
@@ -91,7 +94,7 @@ impl Pool {
                 region.heap.check()?;
             }
         }
-        self.shared.debug.as_ref().map_or(Ok(()), |debug| debug.check(self))
+        self.shared.debug.as_ref().map_or(Ok(()), Debug::check)
     }
 
     /// Shows every block, free or used, with its region's base address. Holds the lock: `see` must not call the pool.

@@ -2,6 +2,7 @@
 
 use core::cell::UnsafeCell;
 use core::ops::{Deref, DerefMut};
+use core::sync::atomic::AtomicU32;
 
 pub(crate) use super::raw_lock::RawLock;
 
@@ -17,7 +18,7 @@ unsafe impl<T: Send> Sync for Lock<T> {}
 
 impl<T> Lock<T> {
     pub(crate) const fn new(value: T) -> Lock<T> {
-        Lock { raw: RawLock::new(), value: UnsafeCell::new(value) }
+        Lock { raw: RawLock::of(AtomicU32::new(0), AtomicU32::new(0)), value: UnsafeCell::new(value) }
     }
 
     #[inline]

@@ -70,8 +70,11 @@ impl Pool {
         let asked = Request::new(bytes as u64, 1);
         if self.shared.debug.is_some() {
             // Guards and tags belong to a block's address and size: debug builds of the host always move.
-            let (_, requested) = self.size_of(old).ok_or_else(|| self.refuse(self.bad_pointer(), &asked))?;
-            let align = self.align_of(old);
+            let debug = self.shared.debug.as_ref();
+            debug.map_or(Ok(()), |debug| debug.whole(old)).map_err(|error| self.refuse_as_is(error))?;
+            let known = debug.and_then(|debug| debug.layout(old));
+            let known = known.or_else(|| self.shared.outside.lock().layout(old).map(|(b, a)| (b, a as u64)));
+            let (requested, align) = known.ok_or_else(|| self.refuse(self.bad_pointer(), &asked))?;
             // SAFETY: the caller's contract.
             return unsafe { self.move_block(old, requested as u64, bytes, headroom, align) };
         }
@@ -126,12 +129,6 @@ impl Pool {
             unsafe { grown.write_bytes(0, bytes - old) };
         }
         Ok(new)
-    }
-
-    pub(crate) fn align_of(&self, block: NonNull<u8>) -> u64 {
-        let Some((mut inner, slot, offset)) = self.locate(block) else { return 1 };
-        let Some(region) = &mut inner.regions[slot] else { return 1 };
-        region.heap.find(offset).and_then(|h| region.heap.align_of(h)).unwrap_or(1)
     }
 
     fn resize_step(&self, old: NonNull<u8>, bytes: u64, headroom: u64) -> Step {

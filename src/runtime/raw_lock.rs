@@ -38,8 +38,9 @@ pub(crate) struct RawLock {
 }
 
 impl RawLock {
-    pub(crate) const fn new() -> RawLock {
-        RawLock { word: AtomicU32::new(FREE), waiters: AtomicU32::new(0) }
+    /// A free lock of two words, both 0. They are handed in since only some kinds of atomics can be made in a constant.
+    pub(crate) const fn of(word: AtomicU32, waiters: AtomicU32) -> RawLock {
+        RawLock { word, waiters }
     }
 
     #[inline]

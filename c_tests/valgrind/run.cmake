@@ -1,0 +1,21 @@
+# Runs PROGRAM KIND under VALGRIND and looks for the report that KIND deserves.
+if(NOT VALGRIND)
+  message("SKIPPED: valgrind is not installed")
+  return()
+endif()
+execute_process(
+  COMMAND "${VALGRIND}" --error-exitcode=9 --leak-check=no "${PROGRAM}" ${KIND}
+  RESULT_VARIABLE status OUTPUT_VARIABLE out ERROR_VARIABLE report)
+message("${out}${report}")
+if(KIND STREQUAL none)
+  if(NOT status EQUAL 0)
+    message(FATAL_ERROR "a correct program was reported (status ${status})")
+  endif()
+  return()
+endif()
+set(after_free "Invalid write of size 1.*10 bytes inside a block of size 1,000 free'd")
+set(overrun "Invalid write of size 1.*1 bytes after a block of size 1,000 alloc'd")
+set(underrun "Invalid write of size 1.*3 bytes before a block of size 1,000 alloc'd")
+if(NOT status EQUAL 9 OR NOT report MATCHES "${${KIND}}")
+  message(FATAL_ERROR "the error was not reported as \"${${KIND}}\" (status ${status})")
+endif()
