@@ -114,7 +114,24 @@ pub(super) fn pull(case: &Case<'_>, now: &Outcome) -> Result<Vec<Pulled>, Error>
     } else {
         Pulled::new("in-place", other, "operators write over an input that dies there".into(), HOW).option(flag)
     };
-    Ok(vec![switch, marks(case)?])
+    Ok(vec![switch, marks(case)?, kernels(case)?])
+}
+
+/// All that kernels of an engine's own may share, which is more than TFLite's marks can say.
+fn kernels(case: &Case<'_>) -> Result<Pulled, Error> {
+    const LEVER: &str = "in-place-kernels";
+    const HOW: &str = "Kernels of your own that write over any input that dies, treat RESHAPE and SPLIT as views, and \
+                       compute the inputs of a CONCATENATION inside its output; arenite's node tables take such marks, \
+                       TFLite's do not.";
+    if !case.options.in_place || case.options.keep_all {
+        return Ok(Pulled::nothing(LEVER, "does nothing here: in-place sharing is off"));
+    }
+    let mut model = case.model.clone();
+    if model.allow_in_place(&["all".into()]).is_err() {
+        return Ok(Pulled::nothing(LEVER, "does nothing here: the model cannot be marked"));
+    }
+    let why = "elementwise operators over any input that dies, views of outputs and inputs along the outer dimension";
+    Ok(Pulled::new(LEVER, case.edited(&model)?, why.into(), HOW).option("--inplace all"))
 }
 
 /// The marks that are missing, all at once.
