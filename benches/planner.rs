@@ -7,12 +7,13 @@
 mod families;
 
 use std::alloc::{GlobalAlloc, Layout, System};
+use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::time::Instant;
 
 use arenite::planner::check::check;
-use arenite::planner::{plan, BufferSpec, Options, Plan, Problem, Strategy};
+use arenite::planner::{plan_with, BufferSpec, Options, Plan, Problem, Strategy};
 use arenite::units::Align;
 
 /// Counts live bytes and their peak.
@@ -43,6 +44,8 @@ static ALLOCATOR: Counting = Counting;
 struct Run {
     plan: Plan,
     seconds: f64,
+    /// Seconds until the best plan was first seen; search is looked at every few hundred nodes.
+    to_best: f64,
     /// Bytes allocated at most while planning.
     peak: usize,
 }
@@ -51,13 +54,21 @@ struct Run {
 fn run(problem: &Problem, options: &Options, times: usize) -> Run {
     let mut seconds = Vec::new();
     let mut last = None;
-    let mut peak = 0;
+    let (mut peak, mut to_best) = (0, 0.0);
     for _ in 0..times {
         let before = LIVE.load(Relaxed);
         PEAK.store(before, Relaxed);
         let start = Instant::now();
-        let plan = plan(problem, options).expect("a plan");
+        let mut seen = (u64::MAX, 0.0);
+        let found = plan_with(problem, options, &mut |p| {
+            if p.arena_bytes < seen.0 {
+                seen = (p.arena_bytes, start.elapsed().as_secs_f64());
+            }
+            ControlFlow::Continue(())
+        });
+        let plan = found.expect("a plan");
         seconds.push(start.elapsed().as_secs_f64());
+        to_best = if seen.0 == plan.arena_bytes { seen.1 } else { seconds[seconds.len() - 1] };
         peak = PEAK.load(Relaxed) - before;
         last = Some(plan);
         if seconds.iter().sum::<f64>() > 1.0 {
@@ -67,17 +78,19 @@ fn run(problem: &Problem, options: &Options, times: usize) -> Run {
     seconds.sort_by(f64::total_cmp);
     let plan = last.expect("at least one run");
     assert_eq!(check(problem, &plan.offsets), Ok(plan.arena_bytes), "an invalid plan");
-    Run { plan, seconds: seconds[seconds.len() / 2], peak }
+    Run { plan, seconds: seconds[seconds.len() / 2], to_best, peak }
 }
 
 fn row(name: &str, n: usize, strategy: &str, r: &Run) {
     println!(
-        "{name:24} {n:>8} {strategy:15} {:>15} {:>15} {:.5} {:8} {:>11.3} {:>9} {:>7.0} {}",
+        "{name:24} {n:>8} {strategy:15} {:>15} {:>15} {:.5} {:8} {:>11.3} {:>11.3} {:>11} {:>9} {:>7.0} {}",
         r.plan.arena_bytes,
         r.plan.lower_bound,
         r.plan.ratio(),
         if r.plan.optimal { "optimal" } else { "open" },
         r.seconds * 1e3,
+        r.to_best * 1e3,
+        if r.plan.optimal { format!("{:.3}", r.seconds * 1e3) } else { "-".into() },
         r.plan.stats.nodes,
         r.peak as f64 / n.max(1) as f64,
         r.plan.strategy.name(),
@@ -87,8 +100,19 @@ fn row(name: &str, n: usize, strategy: &str, r: &Run) {
 fn head(title: &str) {
     println!("\n== {title}");
     println!(
-        "{:24} {:>8} {:15} {:>15} {:>15} {:7} {:8} {:>11} {:>9} {:>7} by",
-        "instance", "buffers", "strategy", "arena", "bound", "ratio", "proof", "ms", "nodes", "B/buf"
+        "{:24} {:>8} {:15} {:>15} {:>15} {:7} {:8} {:>11} {:>11} {:>11} {:>9} {:>7} by",
+        "instance",
+        "buffers",
+        "strategy",
+        "arena",
+        "bound",
+        "ratio",
+        "proof",
+        "ms",
+        "ms to best",
+        "ms to proof",
+        "nodes",
+        "B/buf"
     );
 }
 
@@ -185,7 +209,7 @@ fn hard(quick: bool) {
     for path in &paths {
         let p = load(path, 1);
         for strategy in Strategy::ALL {
-            let effort = if strategy == Strategy::Exact { Some(if quick { 200_000 } else { 4_000_000 }) } else { None };
+            let effort = if strategy == Strategy::Exact { Some(if quick { 200_000 } else { 3_000_000 }) } else { None };
             if strategy == Strategy::Auto && quick {
                 continue;
             }
@@ -210,12 +234,19 @@ fn synthetic(quick: bool) {
     for name in families::NAMES {
         for &n in sizes {
             let p = families::make(name, n, 7);
+            let mut auto = 0;
             for strategy in Strategy::ALL {
                 let costly = n > 100_000 && !matches!(strategy, Strategy::Auto | Strategy::GreedyBySize);
                 if strategy == Strategy::Exact || costly {
                     continue;
                 }
-                row(name, p.len(), strategy.name(), &run(&p, &Options::of(strategy), 5));
+                let r = run(&p, &Options::of(strategy), 5);
+                row(name, p.len(), strategy.name(), &r);
+                let arena = r.plan.align.round_up(r.plan.arena_bytes).unwrap_or(u64::MAX);
+                match strategy {
+                    Strategy::Auto => auto = arena,
+                    _ => assert!(auto <= arena, "{name} {n}: auto is above {}", strategy.name()),
+                }
             }
         }
     }

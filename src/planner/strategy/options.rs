@@ -19,8 +19,8 @@ pub struct Options {
     pub rules: Rules,
 }
 
-/// Nodes that `auto` spends at most where nothing else is asked for: of the order of a second, see its effort.
-pub const AUTO_EFFORT: u64 = 1_500_000;
+/// Nodes that `auto` spends at most where nothing else is asked for: of the order of seconds.
+pub const AUTO_EFFORT: u64 = 2_500_000;
 
 impl Options {
     /// The defaults with `strategy`.

@@ -74,11 +74,11 @@ impl Stream {
         let k = self.asked;
         self.asked += 1;
         if !self.fixed {
-            return (Order::of_seed(k), 4 * luby(k + 1));
+            return (Order::of_seed(k), 6 * luby(k + 1));
         }
         let (round, order) = (k / order::SEARCH.len() as u32, order::SEARCH[k as usize % order::SEARCH.len()]);
         // The same question again is worth it with more nodes only; the failed states of before are remembered.
-        let budget = if self.low { (0..=round).fold(8, |b, _| b + b * 2 / 5) } else { 4 * luby(round + 1) };
+        let budget = if self.low { (0..=round).fold(8, |b, _| b + b * 2 / 5) } else { 6 * luby(round + 1) };
         (order, budget)
     }
 }
@@ -108,7 +108,7 @@ fn turns<V: Cell>(
     let effort = options.budget(instance.len());
     let mut streams: Vec<Stream> = Vec::from([Stream::new(true, true, 1), Stream::new(true, false, 1)]);
     if options.capacity.is_none() {
-        streams.extend([Stream::new(false, true, 3), Stream::new(false, false, 3)]);
+        streams.extend([Stream::new(false, true, 4), Stream::new(false, false, 4)]);
     }
     let mut tries = 0u32;
     loop {
