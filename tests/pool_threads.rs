@@ -102,8 +102,10 @@ fn shards_share_their_memory_and_count_exactly() {
     assert_eq!(pool.stats().regions, 3);
     let frame_blocks = |frame: &mut arenite::runtime::Frame<&Pool>| {
         let (a, b) = (frame.alloc(1000, 128).unwrap(), frame.alloc(5000, 128).unwrap());
-        // SAFETY: not used afterwards.
-        unsafe { (frame.free(a).unwrap(), frame.free(b).unwrap()) };
+        for block in [a, b] {
+            // SAFETY: not used afterwards.
+            unsafe { frame.free(block) }.unwrap();
+        }
     };
     for _ in 0..3 {
         std::thread::scope(|s| drop(s.spawn(|| frame_blocks(&mut pool.frame_begin(1)))));

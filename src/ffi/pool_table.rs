@@ -94,20 +94,20 @@ pub unsafe extern "C" fn arenite_pool_allocator(
 /// Sets `errno`, as the C library's functions do.
 fn fail(code: c_int) {
     #[cfg(any(target_os = "linux", target_os = "emscripten"))]
-    // SAFETY: the location of this thread's `errno`.
-    unsafe {
-        *libc::__errno_location() = code
-    };
+    // SAFETY: asks for the location of this thread's `errno`.
+    let errno = unsafe { libc::__errno_location() };
     #[cfg(any(target_os = "macos", target_os = "ios", target_os = "freebsd"))]
     // SAFETY: as above.
-    unsafe {
-        *libc::__error() = code
-    };
-    #[cfg(target_os = "android")]
+    let errno = unsafe { libc::__error() };
+    #[cfg(any(target_os = "android", target_os = "netbsd", target_os = "openbsd"))]
     // SAFETY: as above.
+    let errno = unsafe { libc::__errno() };
+    #[cfg(not(any(windows, target_os = "solaris", target_os = "illumos")))]
+    // SAFETY: the location is this thread's alone.
     unsafe {
-        *libc::__errno() = code
+        errno.write(code)
     };
+    #[cfg(any(windows, target_os = "solaris", target_os = "illumos"))]
     let _ = code;
 }
 

@@ -147,10 +147,11 @@ impl Leases {
                     Ok(area) => {
                         drop(state);
                         drop(area);
+                        self.back.notify_all();
                         return Err(Error::no_memory("the table of areas cannot grow"));
                     }
-                    // Another instance's area may yet come back.
-                    Err(_) if wait && !state.areas.is_empty() => {}
+                    // Another instance's area may yet come back, or is just being taken.
+                    Err(_) if wait && (!state.areas.is_empty() || state.coming > 0) => {}
                     Err(error) => {
                         state.stats.refused += 1;
                         // Whoever waited for this one looks again.

@@ -122,6 +122,9 @@ use runtime::raw_lock::RawLock;
 fn every_order(name: &str, preemptions: usize, model: impl Fn() + Send + Sync + 'static) {
     let mut builder = loom::model::Builder::new();
     builder.preemption_bound = Some(preemptions);
+    // Threads that look at a taken lock in turn make long orders.
+    builder.max_branches = 20_000;
+    builder.max_duration = Some(std::time::Duration::from_secs(60));
     let orders = Arc::new(std::sync::atomic::AtomicU64::new(0));
     let counted = orders.clone();
     builder.check(move || {
