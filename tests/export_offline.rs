@@ -103,7 +103,7 @@ fn the_entry_has_the_runtimes_layout_and_nothing_else_changes() {
     // The old content stands there as it was, but for where the outside data is.
     let moved = after.len() - before.len();
     let differ = (8..before.len()).filter(|&i| before[i] != after[i + moved]).count();
-    assert!(moved % 64 == 0 && differ <= 8, "{moved} {differ}");
+    assert!(moved.is_multiple_of(64) && differ <= 8, "{moved} {differ}");
     // Again: the plan is replaced in place.
     let (code, text, again) = export("again", &after, &["--alignment", "64"]);
     assert_eq!(code, 0, "{text}");
