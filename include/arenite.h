@@ -2231,7 +2231,8 @@ arenite_status_t arenite_bare_plan(const struct arenite_lite_desc_t *desc,
  *
  * The workspace has at least `arenite_bare_place_bytes`. `offsets` receives one offset per row, 0 for a row of 0 bytes;
  * it must not overlap the workspace or the rows. Returns and the rest as `arenite_bare_plan`;
- * `ARENITE_ERR_ARGUMENT` also for a row that ends before it begins and for two fixed rows that collide without `ARENITE_ROW_SHARED` (both named).
+ * `ARENITE_ERR_ARGUMENT` also for a row that ends before it begins and for two fixed rows that collide without
+ * `ARENITE_ROW_SHARED` (both named).
  */
 ARENITE_NODISCARD
 arenite_status_t arenite_bare_place(uint32_t strategy,

@@ -4,6 +4,7 @@
 use std::collections::BTreeSet;
 use std::ffi::CStr;
 use std::fs;
+use std::path::PathBuf;
 
 const HEADER: &str = include_str!("../include/arenite.h");
 
@@ -47,11 +48,23 @@ fn every_declaration_has_a_comment() {
     }
 }
 
+/// The sources of the exports, in whatever depth.
+fn sources() -> Vec<PathBuf> {
+    let (mut files, mut folders) = (Vec::new(), vec![PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/src/ffi"))]);
+    while let Some(folder) = folders.pop() {
+        for entry in fs::read_dir(folder).unwrap() {
+            let path = entry.unwrap().path();
+            if path.is_dir() { &mut folders } else { &mut files }.push(path);
+        }
+    }
+    files
+}
+
 /// Names of the functions that the sources export.
 fn exported() -> BTreeSet<String> {
     let mut names = BTreeSet::new();
-    for entry in fs::read_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/src/ffi")).unwrap() {
-        let text = fs::read_to_string(entry.unwrap().path()).unwrap();
+    for path in sources() {
+        let text = fs::read_to_string(path).unwrap();
         for line in text.lines().filter(|l| l.contains("pub ") && l.contains("extern \"C\" fn ")) {
             let name = line.split("extern \"C\" fn ").nth(1).unwrap();
             names.insert(name.split(['(', '<']).next().unwrap().to_owned());
@@ -85,8 +98,7 @@ fn the_header_declares_exactly_the_exported_functions() {
 fn every_export_is_guarded() {
     const CONSTANT: [&str; 4] =
         ["arenite_abi_version", "arenite_version_string", "arenite_status_name", "arenite_int_array_data"];
-    for entry in fs::read_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/src/ffi")).unwrap() {
-        let path = entry.unwrap().path();
+    for path in sources() {
         let text = fs::read_to_string(&path).unwrap();
         for part in text.split("extern \"C\" fn arenite_").skip(1) {
             let name = format!("arenite_{}", part.split('(').next().unwrap());
@@ -94,8 +106,11 @@ fn every_export_is_guarded() {
             let body = part.split("\n}").next().unwrap();
             let has = |body: &str| body.contains("guard::call") || body.contains("handle::");
             // A body that several exports share.
-            let shared = |name: &str| text.split(name).nth(1).is_some_and(|f| has(f.split("\n}").next().unwrap()));
-            let served = body.contains("unsafe { serve(") && shared("unsafe fn serve(");
+            let shared = |of: &str| {
+                let whole = text.split(&format!("unsafe fn {of}")).nth(1);
+                body.contains(&format!("unsafe {{ {of}(")) && whole.is_some_and(|f| has(f.split("\n}").next().unwrap()))
+            };
+            let served = ["serve", "report"].into_iter().any(shared);
             let guarded = has(body) || served || name == "arenite_inject_panic";
             assert!(guarded || CONSTANT.contains(&name.as_str()), "{}: {name} is not guarded", path.display());
         }

@@ -236,7 +236,8 @@ fn row(given: &arenite_row_t) -> Result<Row, Error> {
 ///
 /// The workspace has at least `arenite_bare_place_bytes`. `offsets` receives one offset per row, 0 for a row of 0 bytes;
 /// it must not overlap the workspace or the rows. Returns and the rest as `arenite_bare_plan`;
-/// `ARENITE_ERR_ARGUMENT` also for a row that ends before it begins and for two fixed rows that collide without `ARENITE_ROW_SHARED` (both named).
+/// `ARENITE_ERR_ARGUMENT` also for a row that ends before it begins and for two fixed rows that collide without
+/// `ARENITE_ROW_SHARED` (both named).
 ///
 /// # Safety
 /// `rows` is readable for `count`, `workspace` writable for `bytes`, `offsets` for `count`; `out_arena_bytes` is
