@@ -43,12 +43,12 @@ static void b48_a_workspace_for_one_buffer_holds_one(void) {
     rows[0].bytes = rows[1].bytes = 10;
     memset(&f, 0, sizeof f);
     f.struct_size = sizeof f;
-    CHECK_OK(arenite_bare_place(ARENITE_STRATEGY_TFLM_GREEDY, rows, 1, workspace, workspace_for(1), offsets, &arena, &f));
+    CHECK_OK(arenite_bare_place(ARENITE_STRATEGY_TFLM_GREEDY, rows, 1, workspace, workspace_for_rows(1), offsets, &arena, &f));
     CHECK_EQ(arena, 10);
-    CHECK_STATUS(arenite_bare_place(ARENITE_STRATEGY_TFLM_GREEDY, rows, 2, workspace, workspace_for(1), offsets, &arena, &f),
+    CHECK_STATUS(arenite_bare_place(ARENITE_STRATEGY_TFLM_GREEDY, rows, 2, workspace, workspace_for_rows(1), offsets, &arena, &f),
                  ARENITE_ERR_CAPACITY);
-    CHECK_EQ(f.needed, workspace_for(2));
-    CHECK_EQ(f.available, workspace_for(1));
+    CHECK_EQ(f.needed, workspace_for_rows(2));
+    CHECK_EQ(f.available, workspace_for_rows(1));
     CHECK(arena == 10 && offsets[1] == 7);
 }
 

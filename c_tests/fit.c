@@ -183,5 +183,6 @@ int main(void) {
     RUN(no_packing);
     RUN(br_19_no_effort_is_an_answer);
     RUN(refusals_write_nothing);
+    RUN(graphs_are_asked_too);
     return DONE();
 }

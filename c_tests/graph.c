@@ -218,7 +218,9 @@ static void lifetimes_are_checked(void) {
     CHECK_STATUS(arenite_graph_lifetimes(graph, &o, 0, l, 3), ARENITE_ERR_ARGUMENT);
     o = graph_options(0, 0xFFFFFFFFu);
     CHECK_STATUS(arenite_graph_lifetimes(graph, &o, 0, l, 3), ARENITE_ERR_ARGUMENT);
-    o = graph_options(8, 0);
+    o = graph_options(ARENITE_GRAPH_REORDER, 0);
+    CHECK_STATUS(arenite_graph_lifetimes(graph, &o, 0, l, 3), ARENITE_ERR_UNSUPPORTED);
+    o = graph_options(16, 0);
     CHECK_STATUS(arenite_graph_lifetimes(graph, &o, 0, l, 3), ARENITE_ERR_ARGUMENT);
     o = graph_options(0, 0);
     o.alignment = 65;

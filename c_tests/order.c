@@ -164,9 +164,9 @@ static void parts_lie_in_the_whole(void) {
 }
 
 int main(void) {
-    through_the_plan();
-    found_taken_and_numbered_as_added();
-    a_bare_plan_has_no_order();
-    parts_lie_in_the_whole();
-    return 0;
+    RUN(through_the_plan);
+    RUN(found_taken_and_numbered_as_added);
+    RUN(a_bare_plan_has_no_order);
+    RUN(parts_lie_in_the_whole);
+    return DONE();
 }

@@ -2679,6 +2679,7 @@ arenite_status_t arenite_plan_order(const struct arenite_plan_t *plan,
  * planner's buffers, or `ARENITE_NO_INDEX` where it gets no bytes of the reusable arena; it is null with `count` 0, or
  * `count` is the number of those tensors. `options` may be null for the defaults. The graph may be changed or destroyed
  * afterwards. Steps are those of the graph's flattened execution, from 0: graphs added to one planner run side by side.
+ * Where a node declares sharing beyond TFLite's (views, any input in place), no bytes are shared in place here.
  * Returns and errors as `arenite_planner_plan_graph`; also `ARENITE_ERR_ARGUMENT` for another `count`. Nothing is added
  * where it fails.
  */

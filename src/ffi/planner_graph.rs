@@ -11,12 +11,13 @@ use super::plan::{arenite_plan_t, lifetime_of, Lowering, PlanInner};
 use super::planner::{arenite_planner_t, PlannerInner};
 use super::status::{arenite_status_t, ARENITE_NO_INDEX};
 use crate::error::{Error, Subject};
-use crate::graph::liveness::Role;
+use crate::graph::liveness::{Options, Role};
 use crate::graph::lower::{lower, persistent, Lowered, Persistent};
 use crate::graph::order::permuted;
 use crate::graph::owned::Graph;
 use crate::graph::tables::{Allocation, Tables};
 use crate::graph::values::prove;
+use crate::graph::views;
 use crate::planner::Plan;
 use crate::runtime::arena::Layout;
 
@@ -27,6 +28,7 @@ use crate::runtime::arena::Layout;
 /// planner's buffers, or `ARENITE_NO_INDEX` where it gets no bytes of the reusable arena; it is null with `count` 0, or
 /// `count` is the number of those tensors. `options` may be null for the defaults. The graph may be changed or destroyed
 /// afterwards. Steps are those of the graph's flattened execution, from 0: graphs added to one planner run side by side.
+/// Where a node declares sharing beyond TFLite's (views, any input in place), no bytes are shared in place here.
 /// Returns and errors as `arenite_planner_plan_graph`; also `ARENITE_ERR_ARGUMENT` for another `count`. Nothing is added
 /// where it fails.
 ///
@@ -44,9 +46,11 @@ pub unsafe extern "C" fn arenite_planner_add_graph(
 ) -> arenite_status_t {
     let body = |p: &mut PlannerInner| {
         // SAFETY: the caller's contract on `options`.
-        let options = unsafe { read_options(options) }?;
+        let mut options = unsafe { read_options(options) }?;
         // SAFETY: the caller's contract on `graph`.
         let g = unsafe { handle::borrow(graph) }?;
+        // Only a plan can be followed value by value, and here there is none yet.
+        options.in_place &= !g.graphs.iter().any(views::declared);
         // SAFETY: the caller's contract on `buffers`.
         let buffers = unsafe { abi::array_mut(buffers, count, "buffers is null") }?;
         let lowered = lower(&g.graphs, 0, &options, &g.pins)?;
@@ -102,11 +106,15 @@ pub unsafe extern "C" fn arenite_planner_plan_graph(
             false => g.graphs.iter().map(|g| (0..g.node_count() as u32).collect()).collect(),
         };
         let graphs = permuted(&g.graphs, &moved);
-        let lowered = lower(&graphs, 0, &options, &g.pins)?;
+        let mut lowered = lower(&graphs, 0, &options, &g.pins)?;
         known_sizes(&g.graphs, &lowered)?;
+        let mut plan = p.solve(&lowered.problem)?;
+        if prove(&graphs, 0, &g.pins, &lowered, &plan).is_err() {
+            // Declared sharing that cannot be followed, as where a tensor is written twice, is not used at all.
+            lowered = lower(&graphs, 0, &Options { in_place: false, ..options }, &g.pins)?;
+            plan = p.solve(&lowered.problem)?;
+        }
         let persistent = persistent(&g.graphs, options.align, &[&lowered.lives])?;
-        let plan = p.solve(&lowered.problem)?;
-        prove(&graphs, 0, &g.pins, &lowered, &plan)?;
         let mut inner = plan_of_graph(&g.graphs, lowered, &persistent, plan)?;
         for (order, moved) in orders.iter_mut().zip(&moved) {
             *order = moved.iter().map(|&v| order[v as usize]).collect();
