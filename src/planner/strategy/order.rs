@@ -163,14 +163,42 @@ fn value(instance: &Instance, key: Key, i: usize, peak: u64) -> u128 {
 
 /// Buffers in the given order; ties by place in time, then size, so that shuffled rows change as little as can be.
 pub(crate) fn sorted(instance: &Instance, order: &Order, peaks: &[u64]) -> Vec<u32> {
-    let mut rows: Vec<([u64; 3], u32)> =
-        (0..instance.len()).map(|i| (order.key(instance, i, peaks[i]), i as u32)).collect();
-    let tie = |i: u32| {
-        let i = i as usize;
-        (instance.hull[i], core::cmp::Reverse(instance.raw[i]), instance.source[i])
+    let n = instance.len();
+    let keys: Vec<[u64; 3]> = (0..n).map(|i| order.key(instance, i, peaks[i])).collect();
+    // A buffer's index in the instance ascends with that in the problem.
+    let tie = |i: usize| {
+        let h = instance.hull[i];
+        [u64::from(h.lo), u64::from(h.up - h.lo), !instance.raw[i], i as u64]
     };
-    rows.sort_unstable_by(|a, b| a.0.cmp(&b.0).then_with(|| tie(a.1).cmp(&tie(b.1))));
-    rows.into_iter().map(|r| r.1).collect()
+    if let Some((mut rows, mask)) = packed(n, |i| (keys[i], tie(i))) {
+        rows.sort_unstable();
+        return rows.into_iter().map(|r| (r & mask) as u32).collect();
+    }
+    let mut rows: Vec<u32> = (0..n as u32).collect();
+    rows.sort_unstable_by_key(|&i| (keys[i as usize], tie(i as usize)));
+    rows
+}
+
+/// Each row in one number of the same order, and the bits of its last entry, if what rows differ in fits: comparing is
+/// most of what sorting does.
+fn packed(n: usize, row: impl Fn(usize) -> ([u64; 3], [u64; 4])) -> Option<(Vec<u128>, u128)> {
+    let row = |i: usize| {
+        let ([a, b, c], [d, e, f, g]) = row(i);
+        [a, b, c, d, e, f, g]
+    };
+    let (mut least, mut most) = ([u64::MAX; 7], [0; 7]);
+    for i in 0..n {
+        for (k, v) in row(i).into_iter().enumerate() {
+            least[k] = least[k].min(v);
+            most[k] = most[k].max(v);
+        }
+    }
+    let bits: [u32; 7] = core::array::from_fn(|k| u64::BITS - most[k].saturating_sub(least[k]).leading_zeros());
+    if bits.iter().sum::<u32>() > u128::BITS {
+        return None;
+    }
+    let pack = |i: usize| (0..7).fold(0u128, |sum, k| sum << bits[k] | u128::from(row(i)[k] - least[k]));
+    Some(((0..n).map(pack).collect(), (1 << bits[6]) - 1))
 }
 
 /// Range maximum over a fixed array.
