@@ -190,4 +190,29 @@ mod tests {
         let e = lower_bound(&p).unwrap_err();
         assert_eq!((e.kind, e.step), (crate::error::Kind::Overflow, Some(7)));
     }
+
+    #[test]
+    fn sums_without_sorting_are_those_of_the_sweep() {
+        let mut x = 3u64;
+        let mut next = |n: u64| {
+            x = x.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            (x >> 33) % n
+        };
+        for _ in 0..300 {
+            let mut p = Problem::new();
+            for i in 0..next(40) {
+                let first = next(60) as u32;
+                let last = first + next(9) as u32;
+                let mut spans = alloc::vec![Span::new(first, last)];
+                if i % 3 == 0 {
+                    spans.push(Span::new(last + 2, last + 2 + next(4) as u32));
+                }
+                p.add(BufferSpec::new(next(50), Align::ONE), &spans).unwrap();
+            }
+            assert_eq!(dense_peak(&p), Some(aligned_peak(&p, Align::ONE).unwrap()));
+        }
+        let mut sparse = Problem::new();
+        sparse.add_one(BufferSpec::new(1, Align::ONE), 0, u32::MAX).unwrap();
+        assert_eq!(dense_peak(&sparse), None, "time as memory");
+    }
 }

@@ -235,3 +235,27 @@ impl MaxTree {
         most
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rows_in_one_number_keep_their_order() {
+        let mut x = 11u64;
+        let mut next = |n: u64| {
+            x = x.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            (x >> 33) % n
+        };
+        for n in [0usize, 1, 2, 200] {
+            let rows: Vec<([u64; 3], [u64; 4])> =
+                (0..n as u64).map(|i| ([!next(3), next(4) << 40, 7], [next(2), next(5), !next(3), i])).collect();
+            let (mut packed, mask) = packed(n, |i| rows[i]).expect("some fifty bits");
+            packed.sort_unstable();
+            let mut want: Vec<usize> = (0..n).collect();
+            want.sort_unstable_by_key(|&i| rows[i]);
+            assert_eq!(packed.iter().map(|r| (r & mask) as usize).collect::<Vec<_>>(), want);
+        }
+        assert!(packed(2, |i| ([0, u64::MAX * i as u64, u64::MAX * i as u64], [0, 0, 0, i as u64])).is_none());
+    }
+}
