@@ -2,7 +2,7 @@
 
 use alloc::vec::Vec;
 
-use super::problem::Problem;
+use super::problem::{Buffer, Problem};
 use crate::error::Error;
 use crate::units::{Align, Bytes, Step};
 
@@ -31,17 +31,59 @@ pub fn lower_bound(problem: &Problem) -> Result<Bound, Error> {
             }
         }
     }
-    let mut aligns: Vec<Align> = problem.buffers().iter().filter(|b| b.spec.size > 0).map(|b| b.spec.align).collect();
-    aligns.push(Align::ONE);
-    aligns.sort_unstable();
-    aligns.dedup();
-    for align in aligns {
-        let found = aligned_peak(problem, align)?;
-        if found.bytes > best.bytes {
-            best = found;
+    let found = match dense_peak(problem) {
+        Some(found) => found,
+        None => aligned_peak(problem, Align::ONE)?,
+    };
+    if found.bytes > best.bytes {
+        best = found;
+    }
+    let mut seen = 0u64;
+    for b in problem.buffers() {
+        seen |= b.spec.align.bytes();
+    }
+    for align in (1..u64::BITS).filter_map(|k| Align::new(1 << k).ok()).filter(|a| seen & a.bytes() != 0) {
+        // Where nothing is padded, (b) is a part of the sum (a).
+        let padded = |b: &Buffer| b.spec.align >= align && !align.divides(b.spec.size);
+        if problem.buffers().iter().any(padded) {
+            let found = aligned_peak(problem, align)?;
+            if found.bytes > best.bytes {
+                best = found;
+            }
         }
     }
     Ok(best)
+}
+
+/// The largest sum of live sizes, where steps are dense and no sum can leave 63 bits: without sorting.
+fn dense_peak(problem: &Problem) -> Option<Bound> {
+    let (mut spans, mut last, mut sum) = (0u64, 0u32, 0u64);
+    let live = |i: &usize| problem.buffers()[*i].spec.size > 0;
+    for i in (0..problem.len()).filter(live) {
+        let own = problem.spans(i);
+        spans += own.len() as u64;
+        last = last.max(own[own.len() - 1].last);
+        sum = sum.checked_add(problem.buffers()[i].spec.size.checked_mul(own.len() as u64)?)?;
+    }
+    if i64::try_from(sum).is_err() || u64::from(last) >= 8 * spans + 1024 {
+        return None;
+    }
+    let mut change = alloc::vec![0i64; usize::try_from(last).ok()?.checked_add(2)?];
+    for i in (0..problem.len()).filter(live) {
+        let size = problem.buffers()[i].spec.size as i64;
+        for s in problem.spans(i) {
+            change[s.first as usize] += size;
+            change[s.last as usize + 1] -= size;
+        }
+    }
+    let (mut best, mut alive) = (Bound::default(), 0i64);
+    for (step, &d) in change.iter().enumerate() {
+        alive += d;
+        if alive as Bytes > best.bytes {
+            best = Bound { bytes: alive as Bytes, step: step as Step };
+        }
+    }
+    Some(best)
 }
 
 /// An event of the sweep: at `step`, a block of `size` (rounded) with `padding` starts or, after its last step, ends.
@@ -147,5 +189,30 @@ mod tests {
         p.add_one(BufferSpec::new(1, Align::ONE), 7, 7).unwrap();
         let e = lower_bound(&p).unwrap_err();
         assert_eq!((e.kind, e.step), (crate::error::Kind::Overflow, Some(7)));
+    }
+
+    #[test]
+    fn sums_without_sorting_are_those_of_the_sweep() {
+        let mut x = 3u64;
+        let mut next = |n: u64| {
+            x = x.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            (x >> 33) % n
+        };
+        for _ in 0..300 {
+            let mut p = Problem::new();
+            for i in 0..next(40) {
+                let first = next(60) as u32;
+                let last = first + next(9) as u32;
+                let mut spans = alloc::vec![Span::new(first, last)];
+                if i % 3 == 0 {
+                    spans.push(Span::new(last + 2, last + 2 + next(4) as u32));
+                }
+                p.add(BufferSpec::new(next(50), Align::ONE), &spans).unwrap();
+            }
+            assert_eq!(dense_peak(&p), Some(aligned_peak(&p, Align::ONE).unwrap()));
+        }
+        let mut sparse = Problem::new();
+        sparse.add_one(BufferSpec::new(1, Align::ONE), 0, u32::MAX).unwrap();
+        assert_eq!(dense_peak(&sparse), None, "time as memory");
     }
 }

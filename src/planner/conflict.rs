@@ -27,7 +27,10 @@ impl Conflicts {
     /// The number of pairs of spans that share a step, found in n log n; at least the number of conflicting pairs of
     /// buffers, and equal to it where every buffer has one span.
     pub fn count(problem: &Problem) -> u64 {
-        let rows = rows(problem);
+        Conflicts::count_rows(&rows(problem))
+    }
+
+    fn count_rows(rows: &[(u32, u32, u32)]) -> u64 {
         let mut ends: Vec<u32> = rows.iter().map(|r| r.1).collect();
         ends.sort_unstable();
         let (mut ended, mut pairs) = (0usize, 0u64);
@@ -42,10 +45,20 @@ impl Conflicts {
 
     /// All conflicting pairs. Memory is 8 bytes a pair: call [`Conflicts::count`] first.
     pub fn of(problem: &Problem) -> Conflicts {
-        let n = problem.len();
+        Conflicts::of_rows(problem.len(), &rows(problem))
+    }
+
+    /// All conflicting pairs where [`Conflicts::count`] is `most` at most. What cannot be more is not counted.
+    pub(crate) fn within(problem: &Problem, most: u64) -> Option<Conflicts> {
         let rows = rows(problem);
+        let spans = rows.len() as u64;
+        let few = spans * spans.saturating_sub(1) / 2 <= most;
+        (few || Conflicts::count_rows(&rows) <= most).then(|| Conflicts::of_rows(problem.len(), &rows))
+    }
+
+    fn of_rows(n: usize, rows: &[(u32, u32, u32)]) -> Conflicts {
         let mut degree = alloc::vec![0usize; n + 1];
-        each_pair(&rows, |a, b| {
+        each_pair(rows, |a, b| {
             degree[a as usize + 1] += 1;
             degree[b as usize + 1] += 1;
         });
@@ -54,7 +67,7 @@ impl Conflicts {
         }
         let mut others = alloc::vec![0u32; degree[n]];
         let mut next = degree.clone();
-        each_pair(&rows, |a, b| {
+        each_pair(rows, |a, b| {
             others[next[a as usize]] = b;
             next[a as usize] += 1;
             others[next[b as usize]] = a;

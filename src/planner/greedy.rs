@@ -51,22 +51,16 @@ pub enum Rule {
     TflmGreedy,
 }
 
-/// The order in which `rule` places `a` and `b` (indices `i` and `j`).
-pub(crate) fn before(rule: Rule, (i, a): (u32, &Row), (j, b): (u32, &Row)) -> core::cmp::Ordering {
-    let fixed = b.fixed.is_some().cmp(&a.fixed.is_some());
-    fixed.then_with(|| match rule {
-        Rule::FirstFit => (a.first, core::cmp::Reverse(a.size), i).cmp(&(b.first, core::cmp::Reverse(b.size), j)),
-        Rule::GreedyBySize => {
-            let whole = |r: &Row| r.kept && r.first == 0;
-            match (whole(a), whole(b)) {
-                (true, true) => i.cmp(&j),
-                (true, false) => core::cmp::Ordering::Less,
-                (false, true) => core::cmp::Ordering::Greater,
-                (false, false) => (b.size, a.first, i).cmp(&(a.size, b.first, j)),
-            }
-        }
-        Rule::TflmGreedy => (b.size, j).cmp(&(a.size, i)),
-    })
+/// The place of a row in the order of `rule`, the first to be placed least.
+pub(crate) fn key(rule: Rule, i: u32, row: &Row) -> (u128, u32) {
+    let free = u128::from(row.fixed.is_none()) << 127;
+    let (smaller, first) = (u128::from(!row.size), u128::from(row.first));
+    match rule {
+        Rule::FirstFit => (free | first << 64 | smaller, i),
+        Rule::GreedyBySize if row.kept && row.first == 0 => (free, i),
+        Rule::GreedyBySize => (free | 1 << 126 | smaller << 32 | first, i),
+        Rule::TflmGreedy => (free | smaller, !i),
+    }
 }
 
 /// Walks occupied blocks in ascending order of offset and picks the gap a rule takes.
@@ -158,7 +152,7 @@ pub fn place_with(
     for (i, slot) in order.iter_mut().enumerate() {
         *slot = i as u32;
     }
-    order.sort_unstable_by(|&i, &j| before(rule, (i, &rows(i as usize)), (j, &rows(j as usize))));
+    order.sort_unstable_by_key(|&i| key(rule, i, &rows(i as usize)));
     let mut placed = 0;
     let mut arena = 0;
     for &index in order.iter() {

@@ -5,7 +5,7 @@ use alloc::vec::Vec;
 
 use crate::error::{Error, Subject};
 use crate::planner::conflict::Conflicts;
-use crate::planner::greedy::{before, Gap, Row, Rule};
+use crate::planner::greedy::{key, Gap, Row, Rule};
 use crate::planner::problem::Problem;
 use crate::planner::strategy::instance::Instance;
 use crate::planner::strategy::window::Index;
@@ -38,16 +38,18 @@ pub(crate) fn place(
             }
         })
         .collect();
-    let mut order: Vec<u32> = (0..n as u32).collect();
-    order.sort_unstable_by(|&i, &j| before(rule, (i, &rows[i as usize]), (j, &rows[j as usize])));
+    let mut order: Vec<((u128, u32), u32)> = (0..n as u32).map(|i| (key(rule, i, &rows[i as usize]), i)).collect();
+    order.sort_unstable();
     let owned;
     let near = match conflicts {
         Some(c) => Near::Listed(c),
-        None if Conflicts::count(problem) <= LISTED_PAIRS => {
-            owned = Conflicts::of(problem);
-            Near::Listed(&owned)
-        }
-        None => Near::searched(problem),
+        None => match Conflicts::within(problem, LISTED_PAIRS) {
+            Some(c) => {
+                owned = c;
+                Near::Listed(&owned)
+            }
+            None => Near::searched(problem),
+        },
     };
     let mut found: Vec<u32> = Vec::new();
     // Sequence number of each placed buffer: TFLite keeps its list sorted by offset, equal offsets in order of
@@ -56,7 +58,7 @@ pub(crate) fn place(
     let mut offsets: Vec<Bytes> = alloc::vec![0; n];
     let mut arena = 0;
     let mut blocks: Vec<(Bytes, Bytes)> = Vec::new();
-    for &index in &order {
+    for &(_, index) in &order {
         let i = index as usize;
         let row = &rows[i];
         if row.size == 0 {
@@ -87,7 +89,7 @@ pub(crate) fn place(
                 at
             }
             None => {
-                blocks.sort_unstable();
+                blocks.sort_unstable_by_key(|b| b.0);
                 let mut gap = Gap::new(rule, row.size, row.align);
                 for &(from, to) in &blocks {
                     if gap.pass(from, to).map_err(name)? {

@@ -163,14 +163,42 @@ fn value(instance: &Instance, key: Key, i: usize, peak: u64) -> u128 {
 
 /// Buffers in the given order; ties by place in time, then size, so that shuffled rows change as little as can be.
 pub(crate) fn sorted(instance: &Instance, order: &Order, peaks: &[u64]) -> Vec<u32> {
-    let mut rows: Vec<([u64; 3], u32)> =
-        (0..instance.len()).map(|i| (order.key(instance, i, peaks[i]), i as u32)).collect();
-    let tie = |i: u32| {
-        let i = i as usize;
-        (instance.hull[i], core::cmp::Reverse(instance.raw[i]), instance.source[i])
+    let n = instance.len();
+    let keys: Vec<[u64; 3]> = (0..n).map(|i| order.key(instance, i, peaks[i])).collect();
+    // A buffer's index in the instance ascends with that in the problem.
+    let tie = |i: usize| {
+        let h = instance.hull[i];
+        [u64::from(h.lo), u64::from(h.up - h.lo), !instance.raw[i], i as u64]
     };
-    rows.sort_unstable_by(|a, b| a.0.cmp(&b.0).then_with(|| tie(a.1).cmp(&tie(b.1))));
-    rows.into_iter().map(|r| r.1).collect()
+    if let Some((mut rows, mask)) = packed(n, |i| (keys[i], tie(i))) {
+        rows.sort_unstable();
+        return rows.into_iter().map(|r| (r & mask) as u32).collect();
+    }
+    let mut rows: Vec<u32> = (0..n as u32).collect();
+    rows.sort_unstable_by_key(|&i| (keys[i as usize], tie(i as usize)));
+    rows
+}
+
+/// Each row in one number of the same order, and the bits of its last entry, if what rows differ in fits: comparing is
+/// most of what sorting does.
+fn packed(n: usize, row: impl Fn(usize) -> ([u64; 3], [u64; 4])) -> Option<(Vec<u128>, u128)> {
+    let row = |i: usize| {
+        let ([a, b, c], [d, e, f, g]) = row(i);
+        [a, b, c, d, e, f, g]
+    };
+    let (mut least, mut most) = ([u64::MAX; 7], [0; 7]);
+    for i in 0..n {
+        for (k, v) in row(i).into_iter().enumerate() {
+            least[k] = least[k].min(v);
+            most[k] = most[k].max(v);
+        }
+    }
+    let bits: [u32; 7] = core::array::from_fn(|k| u64::BITS - most[k].saturating_sub(least[k]).leading_zeros());
+    if bits.iter().sum::<u32>() > u128::BITS {
+        return None;
+    }
+    let pack = |i: usize| (0..7).fold(0u128, |sum, k| sum << bits[k] | u128::from(row(i)[k] - least[k]));
+    Some(((0..n).map(pack).collect(), (1 << bits[6]) - 1))
 }
 
 /// Range maximum over a fixed array.
@@ -205,5 +233,29 @@ impl MaxTree {
             r /= 2;
         }
         most
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rows_in_one_number_keep_their_order() {
+        let mut x = 11u64;
+        let mut next = |n: u64| {
+            x = x.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            (x >> 33) % n
+        };
+        for n in [0usize, 1, 2, 200] {
+            let rows: Vec<([u64; 3], [u64; 4])> =
+                (0..n as u64).map(|i| ([!next(3), next(4) << 40, 7], [next(2), next(5), !next(3), i])).collect();
+            let (mut packed, mask) = packed(n, |i| rows[i]).expect("some fifty bits");
+            packed.sort_unstable();
+            let mut want: Vec<usize> = (0..n).collect();
+            want.sort_unstable_by_key(|&i| rows[i]);
+            assert_eq!(packed.iter().map(|r| (r & mask) as usize).collect::<Vec<_>>(), want);
+        }
+        assert!(packed(2, |i| ([0, u64::MAX * i as u64, u64::MAX * i as u64], [0, 0, 0, i as u64])).is_none());
     }
 }

@@ -98,8 +98,9 @@ pub(crate) struct ByRank {
     leaves: usize,
     /// The latest first and the earliest last section below each node, over ranks.
     node: Vec<(u32, u32)>,
-    /// (last section, rank) of buffers by first section, and where each section's begin.
-    by_start: Vec<(u32, u32)>,
+    /// Last sections and ranks of buffers by first section, and where each section's begin.
+    ends: Vec<u32>,
+    ranks: Vec<u32>,
     first: Vec<u32>,
     place: Vec<u32>,
     stack: Vec<u32>,
@@ -122,19 +123,20 @@ impl ByRank {
         for s in 0..=sections {
             first[s + 1] += first[s];
         }
-        let mut by_start = alloc::vec![(NONE, NONE); order.len()];
+        let (mut ends, mut ranks) = (alloc::vec![NONE; order.len()], alloc::vec![NONE; order.len()]);
         let mut place = alloc::vec![0u32; order.len()];
         for (rank, &i) in order.iter().enumerate() {
             let h = hull[i as usize];
             let at = &mut first[h.lo as usize + 1];
-            by_start[*at as usize] = (h.up, rank as u32);
+            ends[*at as usize] = h.up;
+            ranks[*at as usize] = rank as u32;
             place[rank] = *at;
             *at += 1;
         }
         for k in (1..leaves).rev() {
             node[k] = join(node[2 * k], node[2 * k + 1]);
         }
-        ByRank { order, leaves, node, by_start, first, place, stack: Vec::new(), steps: 0 }
+        ByRank { order, leaves, node, ends, ranks, first, place, stack: Vec::new(), steps: 0 }
     }
 }
 
@@ -148,10 +150,9 @@ impl Picker for ByRank {
         let mut rank = NONE;
         if to - from <= NARROW {
             self.steps += (to - from) as u64 / 8 + 1;
-            for &(end, r) in &self.by_start[from..to] {
-                if end <= up {
-                    rank = rank.min(r);
-                }
+            // Without a branch, so that several are looked at in one instruction.
+            for (&end, &r) in self.ends[from..to].iter().zip(&self.ranks[from..to]) {
+                rank = rank.min(if end <= up { r } else { NONE });
             }
         } else {
             self.stack.clear();
@@ -173,7 +174,7 @@ impl Picker for ByRank {
         if rank == NONE {
             return None;
         }
-        self.by_start[self.place[rank as usize] as usize] = (NONE, NONE);
+        self.ends[self.place[rank as usize] as usize] = NONE;
         let mut k = self.leaves + rank as usize;
         self.node[k] = (0, NONE);
         while k > 1 {
@@ -202,6 +203,37 @@ struct Stretch {
     alive: bool,
 }
 
+/// Stretches as (level, first section, end), the least first, each in one number: comparing is most of what a heap does.
+#[derive(Default)]
+struct Heap(BinaryHeap<Reverse<u128>>);
+
+impl Heap {
+    fn pack((level, start, end): (u64, u32, u32)) -> u128 {
+        u128::from(level) << 64 | u128::from(start) << 32 | u128::from(end)
+    }
+
+    fn unpack(s: u128) -> (u64, u32, u32) {
+        ((s >> 64) as u64, (s >> 32) as u32, s as u32)
+    }
+
+    fn push(&mut self, s: (u64, u32, u32)) {
+        self.0.push(Reverse(Heap::pack(s)));
+    }
+
+    fn pop(&mut self) -> Option<(u64, u32, u32)> {
+        self.0.pop().map(|Reverse(s)| Heap::unpack(s))
+    }
+
+    /// Puts `s` in and takes the least out.
+    fn exchange(&mut self, s: (u64, u32, u32)) -> (u64, u32, u32) {
+        let packed = Reverse(Heap::pack(s));
+        match self.0.peek_mut() {
+            Some(mut least) if least.0 < packed.0 => Heap::unpack(core::mem::replace(&mut *least, packed).0),
+            _ => s,
+        }
+    }
+}
+
 /// Offsets in units for all buffers of `instance`, whose ranges are `hull` (those of the instance, or mirrored in time).
 /// `None` as soon as a buffer would end above `limit` units or `steps` query steps are spent.
 pub(crate) fn run(
@@ -218,11 +250,11 @@ pub(crate) fn run(
         return Some(offsets);
     }
     let mut sky: Vec<Stretch> = alloc::vec![Stretch::default(); sections as usize];
-    let mut heap: BinaryHeap<Reverse<(u64, u32, u32)>> = BinaryHeap::new();
+    let mut heap = Heap::default();
     sky[0] = Stretch { level: 0, end: sections, before: NONE, alive: true };
     // What is left of the lowest stretch is still the lowest, and need not go through the heap.
     let mut lowest = Some((0, 0, sections));
-    while let Some((level, start, end)) = lowest.take().or_else(|| heap.pop().map(|Reverse(s)| s)) {
+    while let Some((level, start, end)) = lowest.take().or_else(|| heap.pop()) {
         let s = sky[start as usize];
         if !s.alive || s.end != end || s.level != level {
             continue;
@@ -249,7 +281,7 @@ pub(crate) fn run(
             if to < sections {
                 sky[to as usize].before = from;
             }
-            heap.push(Reverse((raised, from, to)));
+            lowest = Some(heap.exchange((raised, from, to)));
             continue;
         };
         if picker.steps() > steps {
@@ -285,18 +317,21 @@ pub(crate) fn run(
             sky[up as usize].alive = false;
         }
         sky[from as usize] = Stretch { level: top, end: to, before: prior, alive: true };
-        heap.push(Reverse((top, from, to)));
         if up < end {
             sky[up as usize] = Stretch { level, end, before: from, alive: true };
             match lowest {
                 None => lowest = Some((level, up, end)),
-                Some(_) => heap.push(Reverse((level, up, end))),
+                Some(_) => heap.push((level, up, end)),
             }
             if end < sections {
                 sky[end as usize].before = up;
             }
         } else if to < sections {
             sky[to as usize].before = from;
+        }
+        match lowest {
+            None => lowest = Some(heap.exchange((top, from, to))),
+            Some(_) => heap.push((top, from, to)),
         }
     }
     None
