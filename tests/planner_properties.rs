@@ -99,6 +99,40 @@ fn more_effort_is_never_worse_and_its_log_extends_the_shorter() {
 }
 
 #[test]
+fn planning_on_several_threads_at_once_gives_the_same_bytes() {
+    let problems: Vec<Problem> = (0..24).map(|k| problem(&mut Random(100 + k), 40, k % 2 == 0)).collect();
+    let options = Options { effort: Some(3000), ..Options::default() };
+    let alone: Vec<_> = problems.iter().map(|p| plan(p, &options).unwrap()).collect();
+    let (problems, alone) = (&problems, &alone);
+    std::thread::scope(|scope| {
+        for shift in 0..4 {
+            scope.spawn(move || {
+                for k in (0..problems.len()).map(|k| (k + 7 * shift) % problems.len()) {
+                    let mine = plan(&problems[k], &options).unwrap();
+                    let told = |p: &arenite::planner::Plan| (p.arena_bytes, p.lower_bound, p.optimal, p.stats.nodes);
+                    assert_eq!((&mine.offsets, told(&mine)), (&alone[k].offsets, told(&alone[k])), "problem {k}");
+                }
+            });
+        }
+    });
+}
+
+#[test]
+fn regions_keep_alias_classes_together() {
+    let mut p = chain(&[(1000, 0, 1), (900, 1, 2), (500, 1, 2), (128, 0, 2)]);
+    p.alias(1, 0, 64).unwrap();
+    let regions = [Region { capacity: Some(1200) }, Region { capacity: None }];
+    let wishes = [1, 1, 40, 40].map(|benefit| Wish { allowed: 3, benefit });
+    let out = plan_regions(&p, &regions, &wishes, &Options::default(), &mut never).unwrap();
+    assert_eq!(out.region, [1, 1, 0, 0]);
+    assert_eq!(out.offsets[1], out.offsets[0] + 64);
+    assert_eq!(out.spills.iter().map(|s| s.buffer).collect::<Vec<_>>(), [0]);
+    let apart = [Wish { allowed: 1, benefit: 1 }, Wish { allowed: 2, benefit: 1 }, wishes[2], wishes[3]];
+    let e = plan_regions(&p, &regions, &apart, &Options::default(), &mut never).unwrap_err();
+    assert_eq!(e.subject, arenite::error::Subject::Buffer(0), "no region takes both members");
+}
+
+#[test]
 fn a_stopped_search_returns_its_best_plan() {
     let p = problem(&mut Random(5), 300, false);
     let found = plan_with(&p, &Options::of(Strategy::Exact), &mut |_| ControlFlow::Break(())).unwrap();

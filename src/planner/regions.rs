@@ -53,7 +53,7 @@ pub struct RegionPlan {
     pub region: Vec<u32>,
     /// The offset of each buffer in its region.
     pub offsets: Vec<Bytes>,
-    /// The plan of each region, over its buffers in ascending order of index.
+    /// The plan of each region, over its buffers in ascending order of index, alias classes as one.
     pub plans: Vec<Plan>,
     /// Who was pushed out, by buffer.
     pub spills: Vec<Spill>,
@@ -64,8 +64,8 @@ pub struct RegionPlan {
 /// Region by region, all buffers still without a place that are allowed there compete. A sweep over time keeps the live
 /// ones within the capacity by pushing out the least benefit per byte and step; what search then cannot pack is pushed
 /// out too; and at last those that were pushed out come back where a gap was left. `Capacity` naming the buffer where
-/// none of its regions takes it, with the bytes missing; `Argument` for wishes that do not match the problem. Alias
-/// classes count as one buffer and must be merged before ([`Problem::merge_aliases`]).
+/// none of its regions takes it, with the bytes missing; `Argument` for wishes that do not match the problem. An alias
+/// class is one buffer, named by its first member: it is allowed where all of them are, and worth what they are together.
 pub fn plan_regions(
     problem: &Problem,
     regions: &[Region],
@@ -83,7 +83,7 @@ pub fn plan_regions(
         return Err(Error::argument("there must be 1 to 32 regions").needed(regions.len() as u64));
     }
     if problem.has_aliases() {
-        return Err(Error::argument("alias classes must be merged before regions are planned"));
+        return plan_classes(problem, regions, wishes, options, progress);
     }
     let known = u32::MAX >> (32 - regions.len());
     let size = |i: u32| problem.buffers()[i as usize].spec.size;
@@ -148,6 +148,36 @@ pub fn plan_regions(
         }
     }
     Ok(out)
+}
+
+/// [`plan_regions`] with alias classes as one buffer each.
+fn plan_classes(
+    problem: &Problem,
+    regions: &[Region],
+    wishes: &[Wish],
+    options: &Options,
+    progress: &mut dyn FnMut(&Progress) -> ControlFlow<()>,
+) -> Result<RegionPlan, Error> {
+    let (merged, map) = problem.merge_aliases()?;
+    let mut together = alloc::vec![Wish { allowed: u32::MAX, benefit: 0 }; merged.len()];
+    for (&(class, _), wish) in map.iter().zip(wishes) {
+        let class = &mut together[class as usize];
+        class.allowed &= wish.allowed;
+        class.benefit = class.benefit.saturating_add(wish.benefit);
+    }
+    let first = |class: u32| map.iter().position(|m| m.0 == class).map_or(class, |i| i as u32);
+    let found = plan_regions(&merged, regions, &together, options, progress).map_err(|mut e| {
+        if let Subject::Buffer(class) = e.subject {
+            e.subject = Subject::Buffer(first(class));
+        }
+        e
+    })?;
+    Ok(RegionPlan {
+        region: map.iter().map(|&(class, _)| found.region[class as usize]).collect(),
+        offsets: map.iter().map(|&(class, delta)| found.offsets[class as usize] + delta).collect(),
+        spills: found.spills.iter().map(|s| Spill { buffer: first(s.buffer), ..*s }).collect(),
+        plans: found.plans,
+    })
 }
 
 /// Benefit per byte and step, in a fixed-point unit that orders them.

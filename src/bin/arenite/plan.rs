@@ -218,7 +218,13 @@ pub fn run(command: &Command) -> Done<ExitCode> {
 /// Reads a problem that is to be planned over regions.
 pub fn regions_of(args: &Args, then: impl FnOnce(&ProblemFile) -> Done<ExitCode>) -> Done<ExitCode> {
     match read(args.input.as_deref(), OffsetColumn::Fixed, args.align)? {
-        Input::Model(_) => Err(Failure::about("--region", "needs a problem CSV, the input is a model")),
+        Input::Model(model) => {
+            // A model's buffers as the rows that `--csv` writes: lifetimes, sharing and all.
+            let mut rows = Vec::new();
+            let planned = Planned::model(args, &model)?;
+            csv(&mut rows, &planned.overview()).map_err(|e| Failure::about(super::planned::file(args), e))?;
+            then(&super::input::rows(&rows, args)?)
+        }
         Input::Problem(file) => {
             models_only(args)?;
             then(&file)

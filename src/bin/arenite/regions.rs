@@ -104,6 +104,12 @@ fn picture(args: &Args, input: &ProblemFile, plan: &RegionPlan, path: &str) -> D
         for &i in &mine {
             part.add(input.problem.buffers()[i].spec, input.problem.spans(i)).map_err(refuse)?;
         }
+        for (k, &i) in (0u32..).zip(&mine) {
+            let Some(alias) = input.problem.alias_of(i) else { continue };
+            if let Some(root) = mine.iter().position(|&m| m == alias.root as usize) {
+                part.alias(k, root as u32, alias.delta).map_err(refuse)?;
+            }
+        }
         let own = Plan { offsets: mine.iter().map(|&i| plan.offsets[i]).collect(), ..own.clone() };
         let label = |k: usize| (input.ids[mine[k]].clone(), input.names[mine[k]].clone());
         let time = |s: u32| (input.time(s), input.time(s.saturating_add(1)).saturating_sub(1));
