@@ -120,12 +120,12 @@ fn planning_on_several_threads_at_once_gives_the_same_bytes() {
 #[test]
 fn regions_keep_alias_classes_together() {
     let mut p = chain(&[(1000, 0, 1), (900, 1, 2), (500, 1, 2), (128, 0, 2)]);
-    p.alias(1, 0, 64).unwrap();
+    p.alias(1, 0, 128).unwrap();
     let regions = [Region { capacity: Some(1200) }, Region { capacity: None }];
     let wishes = [1, 1, 40, 40].map(|benefit| Wish { allowed: 3, benefit });
     let out = plan_regions(&p, &regions, &wishes, &Options::default(), &mut never).unwrap();
     assert_eq!(out.region, [1, 1, 0, 0]);
-    assert_eq!(out.offsets[1], out.offsets[0] + 64);
+    assert_eq!(out.offsets[1], out.offsets[0] + 128);
     assert_eq!(out.spills.iter().map(|s| s.buffer).collect::<Vec<_>>(), [0]);
     let apart = [Wish { allowed: 1, benefit: 1 }, Wish { allowed: 2, benefit: 1 }, wishes[2], wishes[3]];
     let e = plan_regions(&p, &regions, &apart, &Options::default(), &mut never).unwrap_err();
