@@ -127,6 +127,11 @@ fn regions_keep_alias_classes_together() {
     assert_eq!(out.region, [1, 1, 0, 0]);
     assert_eq!(out.offsets[1], out.offsets[0] + 128);
     assert_eq!(out.spills.iter().map(|s| s.buffer).collect::<Vec<_>>(), [0]);
+    let mut empty = chain(&[(1000, 0, 1), (0, 1, 1)]);
+    empty.alias(1, 0, u64::MAX - 127).unwrap();
+    let one = [Region { capacity: None }];
+    let out = plan_regions(&empty, &one, &[Wish::default(); 2], &Options::default(), &mut never).unwrap();
+    assert_eq!((out.offsets, out.region), (vec![0, 0], vec![0, 0]), "no bytes, at whatever distance");
     let apart = [Wish { allowed: 1, benefit: 1 }, Wish { allowed: 2, benefit: 1 }, wishes[2], wishes[3]];
     let e = plan_regions(&p, &regions, &apart, &Options::default(), &mut never).unwrap_err();
     assert_eq!(e.subject, arenite::error::Subject::Buffer(0), "no region takes both members");

@@ -6,7 +6,7 @@ use core::cmp::Reverse;
 use core::ops::ControlFlow;
 
 use super::plan::Plan;
-use super::problem::Problem;
+use super::problem::{Buffer, Problem};
 use super::strategy::{plan_with, Options, Progress};
 use crate::error::{Error, Subject};
 use crate::units::{Bytes, Step};
@@ -165,17 +165,26 @@ fn plan_classes(
         class.allowed &= wish.allowed;
         class.benefit = class.benefit.saturating_add(wish.benefit);
     }
-    let first = |class: u32| map.iter().position(|m| m.0 == class).map_or(class, |i| i as u32);
+    // The first member of each class: what is told of the class is told of it.
+    let mut first = alloc::vec![0; merged.len()];
+    for (i, &(class, _)) in map.iter().enumerate().rev() {
+        first[class as usize] = i as u32;
+    }
     let found = plan_regions(&merged, regions, &together, options, progress).map_err(|mut e| {
         if let Subject::Buffer(class) = e.subject {
-            e.subject = Subject::Buffer(first(class));
+            e.subject = Subject::Buffer(first[class as usize]);
         }
         e
     })?;
+    // A member without bytes may lie at any distance, past the end of the address space too.
+    let offset = |(b, &(class, delta)): (&Buffer, &(u32, Bytes))| match b.spec.size {
+        0 => 0,
+        _ => found.offsets[class as usize] + delta,
+    };
     Ok(RegionPlan {
         region: map.iter().map(|&(class, _)| found.region[class as usize]).collect(),
-        offsets: map.iter().map(|&(class, delta)| found.offsets[class as usize] + delta).collect(),
-        spills: found.spills.iter().map(|s| Spill { buffer: first(s.buffer), ..*s }).collect(),
+        offsets: problem.buffers().iter().zip(&map).map(offset).collect(),
+        spills: found.spills.iter().map(|s| Spill { buffer: first[s.buffer as usize], ..*s }).collect(),
         plans: found.plans,
     })
 }
