@@ -315,6 +315,24 @@
  */
 #define ARENITE_ROW_SHARED 4
 
+/** Nothing is known of the block's lifetime. */
+#define ARENITE_POOL_HINT_UNKNOWN 0
+
+/** The block lives about as long as a frame, or longer: weights, outputs that are kept. */
+#define ARENITE_POOL_HINT_LONG 1
+
+/** It is freed within the frame: a tensor on its way to the next operators. */
+#define ARENITE_POOL_HINT_SHORT 2
+
+/** It is freed by the operator that asks for it: a workspace. */
+#define ARENITE_POOL_HINT_SCRATCH 3
+
+/** It will grow by `arenite_pool_realloc`: it is put where there is the most room, without any being set aside. */
+#define ARENITE_POOL_HINT_GROWING 4
+
+/** Blocks are found by their offset, too: 4 bytes more for every 4 KiB of the region. */
+#define ARENITE_HEAP_FIND 1
+
 /** Nothing is released and nothing shared, so that every tensor can be read after the run. */
 #define ARENITE_INCREMENTAL_PRESERVE_ALL 1
 
@@ -341,21 +359,6 @@
 
 /** Nodes that run subgraphs have no effect but their outputs. Without this flag each may do anything. */
 #define ARENITE_ORDER_PURE_CALLS 1
-
-/** Nothing is known of the block's lifetime. */
-#define ARENITE_POOL_HINT_UNKNOWN 0
-
-/** The block lives about as long as a frame, or longer: weights, outputs that are kept. */
-#define ARENITE_POOL_HINT_LONG 1
-
-/** It is freed within the frame: a tensor on its way to the next operators. */
-#define ARENITE_POOL_HINT_SHORT 2
-
-/** It is freed by the operator that asks for it: a workspace. */
-#define ARENITE_POOL_HINT_SCRATCH 3
-
-/** It will grow by `arenite_pool_realloc`: it is put where there is the most room, without any being set aside. */
-#define ARENITE_POOL_HINT_GROWING 4
 
 /** Grows by as much as it has, from the system; a pool over a buffer does not grow. The default. */
 #define ARENITE_GROWTH_DEFAULT 0
@@ -426,6 +429,9 @@
 /** Memory for the tensors of one plan. Threads: one at a time for calls that change it. */
 typedef struct arenite_arena_t arenite_arena_t;
 
+/** A heap over offsets that lives in the caller's memory and calls nobody. Threads: one at a time. */
+typedef struct arenite_bare_heap_t arenite_bare_heap_t;
+
 /** One run of a repeating sequence. Threads: any; as a rule one thread has it, and others free through the pool. */
 typedef struct arenite_frame_t arenite_frame_t;
 
@@ -435,6 +441,12 @@ typedef struct arenite_frame_t arenite_frame_t;
  * Subgraph 0 is the graph itself; `arenite_graph_attach` adds others. Threads: one at a time for calls that change it.
  */
 typedef struct arenite_graph_t arenite_graph_t;
+
+/**
+ * A heap over the offsets of one region, which it never touches: DMA, GPU or NPU memory, another process's, a file's.
+ * Blocks are named by `arenite_heap_block_t`. Threads: any; no call needs the heap alone.
+ */
+typedef struct arenite_heap_t arenite_heap_t;
 
 /**
  * One graph whose tensors get their sizes while it runs, with the memory for it. Threads: one at a time for calls that
@@ -986,6 +998,95 @@ typedef struct arenite_row_t {
     /** `ARENITE_ROW_` bits. */
     uint32_t flags;
 } arenite_row_t;
+
+/** How a heap works. `bytes` must be given. */
+typedef struct arenite_heap_options_t {
+    /** `sizeof(arenite_heap_options_t)`. */
+    uint32_t struct_size;
+    /** `ARENITE_HEAP_` bits. */
+    uint32_t flags;
+    /** Bytes of the region, rounded down to 128; less than 512 GiB. */
+    uint64_t bytes;
+    /**
+     * Where the region starts in its device's address space, a multiple of 128: alignments above 128 are met by
+     * `base` + offset.
+     */
+    uint64_t base;
+    /**
+     * Live blocks for which there are always records, whatever gaps lie between them (where fewer do, there are some more);
+     * the records then never grow. 0 lets them grow, where their memory is not the caller's.
+     */
+    uint64_t max_blocks;
+    /** Blocks of so many bytes are taken from below, smaller ones from above; 0 for a 32nd of the region. */
+    uint64_t large_bytes;
+    /** Comes back in every handle. Heaps with different numbers refuse each other's handles. */
+    uint32_t region;
+    /** 0. */
+    uint32_t reserved;
+} arenite_heap_options_t;
+
+/**
+ * Names one block of a heap. It goes stale when the block is freed and never names a later one. Its offset is
+ * `arenite_heap_offset(block)`. A struct of zeros names no block.
+ */
+typedef struct arenite_heap_block_t {
+    /** The region, as given in the heap's options. */
+    uint32_t region;
+    /** The offset in units of 128 bytes. */
+    uint32_t granule;
+    /** At most twice `max_blocks` and unique among live blocks: an index for a table of your own. */
+    uint32_t node;
+    /** How often the record has been used; never 0. */
+    uint32_t generation;
+} arenite_heap_block_t;
+
+/** What a heap holds and did. `live_bytes + free_bytes = total_bytes` at every moment. */
+typedef struct arenite_heap_stats_t {
+    /** `sizeof(arenite_heap_stats_t)`. */
+    uint32_t struct_size;
+    /** 0. */
+    uint32_t flags;
+    /** Bytes of the region. */
+    uint64_t total_bytes;
+    /** Bytes not handed out. */
+    uint64_t free_bytes;
+    /** Bytes of the largest free block. */
+    uint64_t largest_free;
+    /** Bytes handed out, rounded up to blocks. */
+    uint64_t live_bytes;
+    /** Bytes asked for by the live blocks. */
+    uint64_t requested_bytes;
+    /** The highest `live_bytes` so far. */
+    uint64_t peak_live_bytes;
+    /** The highest `requested_bytes` so far. */
+    uint64_t peak_requested_bytes;
+    /** Live blocks. */
+    uint64_t blocks;
+    /** Free blocks; no two are adjacent. */
+    uint64_t free_blocks;
+    /** Blocks handed out so far. */
+    uint64_t allocs;
+    /** Blocks freed so far. */
+    uint64_t frees;
+    /** Requests refused. */
+    uint64_t refused;
+    /** Handles and offsets that named no live block. */
+    uint64_t bad_handles;
+    /** The most records any one call looked at, exhaustive scans apart. */
+    uint64_t max_steps;
+    /** Requests that had to look at every candidate. */
+    uint64_t exhaustive_scans;
+} arenite_heap_stats_t;
+
+/**
+ * One block, as `arenite_heap_walk` shows it: `block` is null for a free one. Must not unwind or longjmp, and must not
+ * call the heap.
+ */
+typedef void (*arenite_heap_walk_fn)(void *user,
+                                     uint64_t offset,
+                                     uint64_t bytes,
+                                     uint64_t requested,
+                                     const struct arenite_heap_block_t *block);
 
 /** How tensors are placed and where memory comes from. Fields that are 0 have their defaults. */
 typedef struct arenite_incremental_options_t {
@@ -2243,6 +2344,183 @@ arenite_status_t arenite_bare_place(uint32_t strategy,
                                     uint64_t *offsets,
                                     uint64_t *out_arena_bytes,
                                     struct arenite_failure_t *failure);
+
+/**
+ * Writes how many bytes of memory, at any address, `arenite_bare_heap_init` needs for these options: about 2.3 KiB, 64 bytes
+ * for every block of `max_blocks`, and 4 for every 4 KiB of the region with `ARENITE_HEAP_FIND`.
+ *
+ * Returns: `ARENITE_OK`; `ARENITE_ERR_ARGUMENT` for less than 128 bytes or no `max_blocks`; `ARENITE_ERR_CAPACITY` for
+ * 128 MiB or more. Threads: any.
+ */
+ARENITE_NODISCARD
+arenite_status_t arenite_bare_heap_bytes(const struct arenite_heap_options_t *options,
+                                         size_t *out_bytes);
+
+/**
+ * Makes a heap with everything free in `memory` (kept), which must not move. There is nothing to destroy.
+ *
+ * Returns: `ARENITE_OK`; `ARENITE_ERR_CAPACITY` where the memory is too small, with the exact amount; and as
+ * `arenite_bare_heap_bytes` and, for `base`, `ARENITE_ERR_ALIGNMENT`.
+ */
+ARENITE_NODISCARD
+arenite_status_t arenite_bare_heap_init(void *memory,
+                                        size_t bytes,
+                                        const struct arenite_heap_options_t *options,
+                                        struct arenite_bare_heap_t **out,
+                                        struct arenite_failure_t *failure);
+
+/** Allocates as `arenite_heap_alloc_hint` does; `ARENITE_ERR_NO_MEMORY` where the records are used up. */
+ARENITE_NODISCARD
+arenite_status_t arenite_bare_heap_alloc(struct arenite_bare_heap_t *heap,
+                                         uint64_t bytes,
+                                         uint64_t alignment,
+                                         uint64_t headroom,
+                                         uint32_t hint,
+                                         struct arenite_heap_block_t *out,
+                                         struct arenite_failure_t *failure);
+
+/** Frees a block as `arenite_heap_free` does. */
+ARENITE_NODISCARD
+arenite_status_t arenite_bare_heap_free(struct arenite_bare_heap_t *heap,
+                                        struct arenite_heap_block_t block,
+                                        struct arenite_failure_t *failure);
+
+/** Resizes a block where it is, as `arenite_heap_resize` does. */
+ARENITE_NODISCARD
+arenite_status_t arenite_bare_heap_resize(struct arenite_bare_heap_t *heap,
+                                          struct arenite_heap_block_t block,
+                                          uint64_t bytes,
+                                          uint64_t headroom,
+                                          struct arenite_failure_t *failure);
+
+/** Writes the handle of the live block that starts at `offset`, as `arenite_heap_find` does. */
+ARENITE_NODISCARD
+arenite_status_t arenite_bare_heap_find(struct arenite_bare_heap_t *heap,
+                                        uint64_t offset,
+                                        struct arenite_heap_block_t *out,
+                                        struct arenite_failure_t *failure);
+
+/** Fills in the statistics. Set `struct_size` and `flags` of `out` first. */
+ARENITE_NODISCARD
+arenite_status_t arenite_bare_heap_stats(struct arenite_bare_heap_t *heap,
+                                         struct arenite_heap_stats_t *out);
+
+/** Checks the whole structure. Linear in the number of blocks. `ARENITE_ERR_INTERNAL` where it is wrong. */
+ARENITE_NODISCARD
+arenite_status_t arenite_bare_heap_check(struct arenite_bare_heap_t *heap,
+                                         struct arenite_failure_t *failure);
+
+/* ---- heap -------------------------------------------------------------------------------------- */
+
+/**
+ * Creates a heap with everything free. Its records are in this process, 32 bytes for each block and each gap.
+ *
+ * Returns: `ARENITE_OK`; `ARENITE_ERR_ARGUMENT` for less than 128 bytes; `ARENITE_ERR_CAPACITY` for 512 GiB or more;
+ * `ARENITE_ERR_ALIGNMENT` for a base that is not a multiple of 128; `ARENITE_ERR_NO_MEMORY`. Ownership: `*out` is the
+ * caller's until `arenite_heap_destroy`. `failure` may be null.
+ */
+ARENITE_NODISCARD
+arenite_status_t arenite_heap_create(const struct arenite_heap_options_t *options,
+                                     struct arenite_heap_t **out,
+                                     struct arenite_failure_t *failure);
+
+/**
+ * Destroys a heap. Null is allowed. `ARENITE_ERR_BUSY` while blocks are live (their number is `needed` in the failure
+ * record): nothing is destroyed then.
+ */
+ARENITE_NODISCARD arenite_status_t arenite_heap_destroy(struct arenite_heap_t *heap, struct arenite_failure_t *failure);
+
+/**
+ * Allocates `bytes` bytes at a multiple of `alignment`: any power of two, 0 for 128. 0 bytes give a block of its own.
+ *
+ * Returns: `ARENITE_OK`; `ARENITE_ERR_CAPACITY` with what was asked for and the largest free block;
+ * `ARENITE_ERR_ALIGNMENT`; `ARENITE_ERR_NO_MEMORY` where there is no record left for the block.
+ */
+ARENITE_NODISCARD
+arenite_status_t arenite_heap_alloc(const struct arenite_heap_t *heap,
+                                    uint64_t bytes,
+                                    uint64_t alignment,
+                                    struct arenite_heap_block_t *out,
+                                    struct arenite_failure_t *failure);
+
+/**
+ * The same with what is known of the block's future, as for `arenite_pool_alloc_hint`: `headroom` bytes more that
+ * `arenite_heap_resize` can use, and `hint`, one of `ARENITE_POOL_HINT_`.
+ */
+ARENITE_NODISCARD
+arenite_status_t arenite_heap_alloc_hint(const struct arenite_heap_t *heap,
+                                         uint64_t bytes,
+                                         uint64_t alignment,
+                                         uint64_t headroom,
+                                         uint32_t hint,
+                                         struct arenite_heap_block_t *out,
+                                         struct arenite_failure_t *failure);
+
+/**
+ * Frees a block. The handle is stale from then on: no later block is ever named by it.
+ *
+ * Returns: `ARENITE_OK`; `ARENITE_ERR_ARGUMENT` where it names no live block of this heap (freed before, made up, of
+ * a heap with another `region` number): nothing has changed then.
+ */
+ARENITE_NODISCARD
+arenite_status_t arenite_heap_free(const struct arenite_heap_t *heap,
+                                   struct arenite_heap_block_t block,
+                                   struct arenite_failure_t *failure);
+
+/**
+ * Resizes a block where it is: offset and handle stay. `headroom` bytes more are kept for the next growth.
+ *
+ * Returns: `ARENITE_OK`; `ARENITE_ERR_CAPACITY` where the free space behind it does not suffice, with the bytes it could
+ * have there: nothing has changed then, and the caller allocates anew and copies; `ARENITE_ERR_ARGUMENT` for a handle that
+ * names no live block.
+ */
+ARENITE_NODISCARD
+arenite_status_t arenite_heap_resize(const struct arenite_heap_t *heap,
+                                     struct arenite_heap_block_t block,
+                                     uint64_t bytes,
+                                     uint64_t headroom,
+                                     struct arenite_failure_t *failure);
+
+/**
+ * Writes the handle of the live block that starts at `offset`.
+ *
+ * Returns: `ARENITE_OK`; `ARENITE_ERR_ARGUMENT` where none starts there; `ARENITE_ERR_UNSUPPORTED` without
+ * `ARENITE_HEAP_FIND`.
+ */
+ARENITE_NODISCARD
+arenite_status_t arenite_heap_find(const struct arenite_heap_t *heap,
+                                   uint64_t offset,
+                                   struct arenite_heap_block_t *out);
+
+/**
+ * Writes how many bytes a live block holds and how many were asked for; either pointer may be null.
+ *
+ * Returns: `ARENITE_OK`; `ARENITE_ERR_ARGUMENT` for a handle that names no live block.
+ */
+ARENITE_NODISCARD
+arenite_status_t arenite_heap_size(const struct arenite_heap_t *heap,
+                                   struct arenite_heap_block_t block,
+                                   uint64_t *out_bytes,
+                                   uint64_t *out_requested);
+
+/** Fills in the statistics. Set `struct_size` and `flags` of `out` first. */
+ARENITE_NODISCARD
+arenite_status_t arenite_heap_stats(const struct arenite_heap_t *heap,
+                                    struct arenite_heap_stats_t *out);
+
+/** Checks the whole structure; other threads wait meanwhile. `ARENITE_ERR_INTERNAL` where it is wrong. */
+ARENITE_NODISCARD
+arenite_status_t arenite_heap_check(const struct arenite_heap_t *heap,
+                                    struct arenite_failure_t *failure);
+
+/** Shows every block in order of offset, free ones too. Other threads wait meanwhile. */
+ARENITE_NODISCARD
+arenite_status_t arenite_heap_walk(const struct arenite_heap_t *heap,
+                                   arenite_heap_walk_fn visit,
+                                   void *user);
+
+/** The offset of a block from the region's base, in bytes. Threads: any. */
+ARENITE_NODISCARD uint64_t arenite_heap_offset(struct arenite_heap_block_t block);
 
 /* ---- incremental ------------------------------------------------------------------------------- */
 

@@ -14,6 +14,7 @@ pub mod abi;
 #[cfg(feature = "std")]
 pub mod arena;
 pub mod bare;
+pub mod bare_heap;
 #[cfg(feature = "std")]
 pub mod fit;
 #[cfg(feature = "std")]
@@ -23,6 +24,9 @@ pub mod graph;
 pub mod guard;
 #[cfg(feature = "std")]
 pub mod handle;
+#[cfg(feature = "std")]
+pub mod heap;
+pub mod heap_block;
 #[cfg(feature = "std")]
 pub mod incremental;
 #[cfg(feature = "std")]
@@ -80,12 +84,16 @@ pub mod version;
 #[cfg(feature = "std")]
 pub use arena::*;
 pub use bare::*;
+pub use bare_heap::*;
 #[cfg(feature = "std")]
 pub use fit::*;
 #[cfg(feature = "std")]
 pub use frame::*;
 #[cfg(feature = "std")]
 pub use graph::*;
+#[cfg(feature = "std")]
+pub use heap::*;
+pub use heap_block::*;
 #[cfg(feature = "std")]
 pub use incremental::*;
 #[cfg(feature = "std")]

@@ -6,22 +6,11 @@ use std::sync::Arc;
 
 use super::guard;
 use super::handle;
+use super::heap_block::request;
 use super::pool::{align, arenite_pool_t};
 use super::status::{arenite_failure_t, arenite_status_t};
 use crate::error::Error;
-use crate::heap::{Request, Side};
 use crate::runtime::Pool;
-
-/// Nothing is known of the block's lifetime.
-pub const ARENITE_POOL_HINT_UNKNOWN: u32 = 0;
-/// The block lives about as long as a frame, or longer: weights, outputs that are kept.
-pub const ARENITE_POOL_HINT_LONG: u32 = 1;
-/// It is freed within the frame: a tensor on its way to the next operators.
-pub const ARENITE_POOL_HINT_SHORT: u32 = 2;
-/// It is freed by the operator that asks for it: a workspace.
-pub const ARENITE_POOL_HINT_SCRATCH: u32 = 3;
-/// It will grow by `arenite_pool_realloc`: it is put where there is the most room, without any being set aside.
-pub const ARENITE_POOL_HINT_GROWING: u32 = 4;
 
 /// The body of every call that hands out a block.
 ///
@@ -100,15 +89,7 @@ pub unsafe extern "C" fn arenite_pool_alloc_hint(
     failure: *mut arenite_failure_t,
 ) -> arenite_status_t {
     let make = |p: &Pool| {
-        let side = match hint {
-            ARENITE_POOL_HINT_UNKNOWN => Side::Auto,
-            ARENITE_POOL_HINT_LONG => Side::Long,
-            ARENITE_POOL_HINT_SHORT => Side::Short,
-            ARENITE_POOL_HINT_SCRATCH => Side::Scratch,
-            ARENITE_POOL_HINT_GROWING => Side::Grow,
-            other => return Err(Error::argument("hint is not one of ARENITE_POOL_HINT_").needed(other.into())),
-        };
-        let request = Request::new(bytes as u64, align(alignment) as u64).extra(headroom as u64).side(side);
+        let request = request(bytes as u64, alignment as u64, headroom as u64, hint)?;
         Ok(p.alloc_with(&request)?)
     };
     // SAFETY: the caller's contracts.

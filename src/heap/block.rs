@@ -7,6 +7,7 @@ use super::spare::Spares;
 use super::stats::Stats;
 use super::store::Store;
 use super::{pages, GRANULE};
+use crate::error::Error;
 use crate::units::Bytes;
 
 /// Where a new block goes: by size, by end, or by what is known of its lifetime.
@@ -202,7 +203,7 @@ impl<N: Store<Node>, P: AsRef<[u32]> + AsMut<[u32]>, const ROWS: usize> Heap<N, 
         self.large = u32::try_from(bytes / GRANULE).unwrap_or(u32::MAX);
     }
 
-    /// Retires a node after `limit` generations instead of 2^32 - 1: for tests of the wrap.
+    /// Retires a node after `limit` generations instead of 2^32 - 2: for tests of the wrap.
     #[doc(hidden)]
     pub fn set_generation_limit(&mut self, limit: u32) {
         self.spares.limit = limit;
@@ -303,6 +304,17 @@ impl<N: Store<Node>, P: AsRef<[u32]> + AsMut<[u32]>, const ROWS: usize> Heap<N, 
     pub fn find(&mut self, offset: Bytes) -> Option<Handle> {
         let index = self.lookup(offset)?;
         Some(self.handle(index))
+    }
+
+    /// [`Heap::find`] with its error: `Unsupported` without the directory, `Argument` where no live block starts there.
+    pub fn find_live(&mut self, offset: Bytes) -> Result<Handle, Error> {
+        match self.find(offset) {
+            Some(handle) => Ok(handle),
+            None if self.pages.as_ref().is_empty() => {
+                Err(Error::unsupported("the heap was made without look-up by offset"))
+            }
+            None => Err(self.bad(Fault::BadOffset).error().needed(offset)),
+        }
     }
 
     /// Bytes the block holds and bytes asked for, or `None` for a bad handle.

@@ -1,7 +1,9 @@
 //! How a block is named, and why a call was refused.
 
+use super::block::Request;
 use super::GRANULE;
 use crate::error::Error;
+use crate::units::Bytes;
 
 /// Names one allocation, 16 bytes. It goes stale when the block is freed and never names a later block: a node's
 /// generation is bumped at every free, and a node whose generations are used up is never taken again.
@@ -30,14 +32,15 @@ impl Handle {
         self.node
     }
 
-    /// The four words, for callers that keep handles in foreign memory.
+    /// The four words, for callers that keep handles in foreign memory. The last one is never 0, so that memory full of zeros
+    /// names no block.
     pub const fn to_words(self) -> [u32; 4] {
-        [self.region, self.granule, self.node, self.generation]
+        [self.region, self.granule, self.node, self.generation.wrapping_add(1)]
     }
 
     /// The handle of those words. Any words are safe to pass: a handle that names nothing is refused where it is used.
     pub const fn from_words(words: [u32; 4]) -> Handle {
-        Handle { region: words[0], granule: words[1], node: words[2], generation: words[3] }
+        Handle { region: words[0], granule: words[1], node: words[2], generation: words[3].wrapping_sub(1) }
     }
 }
 
@@ -61,6 +64,17 @@ pub enum Fault {
 }
 
 impl Fault {
+    /// The fault of a request as an error, with its amounts; `largest` is the largest free block.
+    pub fn refusal(self, request: &Request, largest: Bytes) -> Error {
+        match self {
+            Fault::TooLarge | Fault::NoSpace => {
+                self.error().needed(request.bytes.saturating_add(request.extra)).available(largest)
+            }
+            Fault::Alignment => self.error().needed(request.align),
+            _ => self.error(),
+        }
+    }
+
     /// The fault as an error, without amounts.
     pub const fn error(self) -> Error {
         match self {

@@ -5,6 +5,7 @@ use super::handle::{Fault, Handle};
 use super::node::{Node, State};
 use super::store::Store;
 use super::{pages, GRANULE, NIL};
+use crate::error::Error;
 use crate::units::Bytes;
 
 impl<N: Store<Node>, P: AsRef<[u32]> + AsMut<[u32]>, const ROWS: usize> Heap<N, P, ROWS> {
@@ -30,6 +31,25 @@ impl<N: Store<Node>, P: AsRef<[u32]> + AsMut<[u32]>, const ROWS: usize> Heap<N, 
         self.set_end(index, len_now);
         self.set_request(index, len, slack);
         Ok(true)
+    }
+
+    /// [`Heap::resize`] with its errors: `Capacity` where the free space behind the block does not suffice, with the bytes
+    /// it could have there; nothing has changed then.
+    pub fn resize_in_place(&mut self, handle: Handle, bytes: Bytes, extra: Bytes) -> Result<(), Error> {
+        let room = self.room(handle).unwrap_or(0);
+        match self.resize(handle, bytes, extra) {
+            Ok(true) => Ok(()),
+            Ok(false) => Err(Error::capacity("the block cannot grow where it is").needed(bytes).available(room)),
+            Err(fault) => Err(fault.refusal(&Request::new(bytes, 1).extra(extra), room)),
+        }
+    }
+
+    /// Bytes a block could hold where it is, with the free block behind it.
+    fn room(&self, handle: Handle) -> Option<Bytes> {
+        let nodes = self.nodes.slice();
+        let node = &nodes[self.resolve(handle)? as usize];
+        let behind = nodes.get(node.next as usize).filter(|n| n.is_free()).map_or(0, Node::bytes);
+        Some(node.bytes() + behind)
     }
 
     /// Grows a block into the free space before and behind it, as far down as it goes (the free space is then behind it,

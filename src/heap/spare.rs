@@ -17,13 +17,13 @@ pub(crate) struct Spares {
     pub(crate) last: u32,
     pub(crate) count: u32,
     pub(crate) retired: u32,
-    /// A node that reaches this generation is retired.
+    /// A node that reaches this generation is retired. One below the last, so that a handle's words never end in 0.
     pub(crate) limit: u32,
 }
 
 impl Spares {
     pub(crate) const fn new() -> Spares {
-        Spares { first: NIL, last: NIL, count: 0, retired: 0, limit: u32::MAX }
+        Spares { first: NIL, last: NIL, count: 0, retired: 0, limit: u32::MAX - 1 }
     }
 
     /// Nodes that can be taken now.

@@ -1,0 +1,353 @@
+/* The heaps over offsets, with records of their own and in lent memory: handles, misuse, resize, statistics. */
+#include "check.h"
+#include <arenite.h>
+
+#ifndef _WIN32
+#include <pthread.h>
+#endif
+
+static arenite_heap_options_t options(uint64_t bytes) {
+    arenite_heap_options_t o;
+    memset(&o, 0, sizeof o);
+    o.struct_size = sizeof o;
+    o.bytes = bytes;
+    return o;
+}
+
+static arenite_failure_t record(void) {
+    arenite_failure_t f;
+    memset(&f, 0, sizeof f);
+    f.struct_size = sizeof f;
+    return f;
+}
+
+static arenite_heap_stats_t stats(const arenite_heap_t *heap) {
+    arenite_heap_stats_t s;
+    memset(&s, 0, sizeof s);
+    s.struct_size = sizeof s;
+    CHECK_OK(arenite_heap_stats(heap, &s));
+    CHECK_EQ(s.live_bytes + s.free_bytes, s.total_bytes);
+    CHECK_OK(arenite_heap_check(heap, NULL));
+    return s;
+}
+
+static arenite_heap_t *heap_of(uint64_t bytes, uint32_t flags) {
+    arenite_heap_options_t o = options(bytes);
+    arenite_heap_t *heap = NULL;
+    o.flags = flags;
+    CHECK_OK(arenite_heap_create(&o, &heap, NULL));
+    return heap;
+}
+
+/* A region of 256 GiB: nobody touches it. */
+static void blocks_of_memory_that_is_not_there(void) {
+    arenite_heap_options_t o = options((uint64_t)1 << 38);
+    arenite_heap_t *heap = NULL;
+    arenite_heap_block_t a, b, c, found;
+    uint64_t bytes = 0, requested = 0;
+    o.base = 0xFFFF000000000080u;
+    o.region = 9;
+    o.flags = ARENITE_HEAP_FIND;
+    CHECK_OK(arenite_heap_create(&o, &heap, NULL));
+    CHECK_OK(arenite_heap_alloc(heap, (uint64_t)1 << 37, 0, &a, NULL));
+    CHECK_OK(arenite_heap_alloc(heap, 1000, 65536, &b, NULL));
+    CHECK_OK(arenite_heap_alloc_hint(heap, 100, 0, 5000, ARENITE_POOL_HINT_GROWING, &c, NULL));
+    CHECK(a.region == 9 && b.region == 9);
+    CHECK_EQ((o.base + arenite_heap_offset(b)) % 65536, 0);
+    CHECK_OK(arenite_heap_size(heap, b, &bytes, &requested));
+    CHECK(bytes == 1024 && requested == 1000);
+    CHECK_OK(arenite_heap_size(heap, c, &bytes, NULL));
+    CHECK_EQ(bytes, 5120);
+    CHECK_OK(arenite_heap_find(heap, arenite_heap_offset(b), &found));
+    CHECK(memcmp(&found, &b, sizeof b) == 0);
+    CHECK_STATUS(arenite_heap_find(heap, arenite_heap_offset(b) + 128, &found), ARENITE_ERR_ARGUMENT);
+    CHECK_EQ(stats(heap).blocks, 3);
+    CHECK_EQ(stats(heap).requested_bytes, ((uint64_t)1 << 37) + 1100);
+    CHECK_OK(arenite_heap_free(heap, b, NULL));
+    CHECK_OK(arenite_heap_free(heap, a, NULL));
+    CHECK_OK(arenite_heap_free(heap, c, NULL));
+    CHECK(stats(heap).free_blocks == 1 && stats(heap).largest_free == (uint64_t)1 << 38);
+    CHECK_OK(arenite_heap_destroy(heap, NULL));
+    CHECK_OK(arenite_heap_destroy(NULL, NULL));
+}
+
+static void every_bad_handle_is_refused(void) {
+    arenite_heap_t *heap = heap_of(1 << 20, 0), *other = heap_of(1 << 20, 0);
+    arenite_heap_block_t a, b, first, foreign, bad;
+    arenite_failure_t f = record();
+    unsigned k;
+    memset(&bad, 0, sizeof bad);
+    CHECK_OK(arenite_heap_alloc(other, 128, 0, &first, NULL));
+    CHECK_OK(arenite_heap_alloc(other, 128, 0, &foreign, NULL));
+    CHECK_OK(arenite_heap_alloc(heap, 128, 0, &a, NULL));
+    /* The first block of a heap is not what zeros name. */
+    CHECK_STATUS(arenite_heap_free(heap, bad, &f), ARENITE_ERR_ARGUMENT);
+    CHECK_STATUS(arenite_heap_free(heap, foreign, NULL), ARENITE_ERR_ARGUMENT);
+    for (k = 0; k < 4; k++) {
+        bad = a;
+        switch (k) {
+            case 0: bad.region++; break;
+            case 1: bad.granule++; break;
+            case 2: bad.node = 0xFFFFFFFF; break;
+            default: bad.generation--; break;
+        }
+        CHECK_STATUS(arenite_heap_free(heap, bad, NULL), ARENITE_ERR_ARGUMENT);
+        CHECK_STATUS(arenite_heap_resize(heap, bad, 1, 0, NULL), ARENITE_ERR_ARGUMENT);
+        CHECK_STATUS(arenite_heap_size(heap, bad, NULL, NULL), ARENITE_ERR_ARGUMENT);
+    }
+    CHECK_OK(arenite_heap_free(heap, a, NULL));
+    CHECK_STATUS(arenite_heap_free(heap, a, NULL), ARENITE_ERR_ARGUMENT);
+    for (k = 0; k < 1000; k++) {
+        CHECK_OK(arenite_heap_alloc(heap, 128, 0, &b, NULL));
+        CHECK_STATUS(arenite_heap_free(heap, a, NULL), ARENITE_ERR_ARGUMENT);
+        CHECK_OK(arenite_heap_free(heap, b, NULL));
+    }
+    CHECK(stats(heap).blocks == 0 && stats(heap).bad_handles > 1000);
+    CHECK_STATUS(arenite_heap_destroy(other, &f), ARENITE_ERR_BUSY);
+    CHECK_EQ(f.needed, 2);
+    CHECK_STATUS(arenite_heap_find(other, 0, &b), ARENITE_ERR_UNSUPPORTED);
+    CHECK_OK(arenite_heap_free(other, foreign, NULL));
+    CHECK_OK(arenite_heap_free(other, first, NULL));
+    CHECK_OK(arenite_heap_destroy(other, NULL));
+    CHECK_OK(arenite_heap_destroy(heap, NULL));
+}
+
+static void refused_requests_say_what_and_change_nothing(void) {
+    static const uint64_t alignments[] = {3, 127, 129, (uint64_t)1 << 63, UINT64_MAX};
+    arenite_heap_options_t o = options(1 << 16);
+    arenite_heap_t *heap = NULL;
+    arenite_heap_block_t a, b, c, more[3];
+    arenite_failure_t f = record();
+    uint64_t k;
+    o.max_blocks = 2;
+    CHECK_OK(arenite_heap_create(&o, &heap, NULL));
+    CHECK_OK(arenite_heap_alloc(heap, 1 << 15, 0, &a, NULL));
+    memset(&b, 0xEE, sizeof b);
+    c = b;
+    CHECK_STATUS(arenite_heap_alloc(heap, (1 << 15) + 1, 0, &b, &f), ARENITE_ERR_CAPACITY);
+    CHECK(f.needed == (1 << 15) + 1 && f.available == 1 << 15);
+    for (k = 0; k < 4096; k++) {
+        CHECK_STATUS(arenite_heap_alloc(heap, UINT64_MAX - k, 0, &b, NULL), ARENITE_ERR_CAPACITY);
+        CHECK_STATUS(arenite_heap_alloc_hint(heap, 1, 0, UINT64_MAX - k, 0, &b, NULL), ARENITE_ERR_CAPACITY);
+        CHECK_STATUS(arenite_heap_resize(heap, a, UINT64_MAX - k, 0, NULL), ARENITE_ERR_CAPACITY);
+    }
+    for (k = 0; k < sizeof alignments / sizeof *alignments; k++) {
+        CHECK(arenite_heap_alloc(heap, 1, alignments[k], &b, NULL) != ARENITE_OK);
+    }
+    CHECK_STATUS(arenite_heap_alloc_hint(heap, 1, 0, 0, 5, &b, NULL), ARENITE_ERR_ARGUMENT);
+    CHECK_STATUS(arenite_heap_alloc(heap, 1, 0, NULL, NULL), ARENITE_ERR_NULL);
+    CHECK_STATUS(arenite_heap_alloc(NULL, 1, 0, &b, NULL), ARENITE_ERR_NULL);
+    CHECK(memcmp(&b, &c, sizeof b) == 0);
+    CHECK_OK(arenite_heap_resize(heap, a, 1000, 0, NULL));
+    CHECK_OK(arenite_heap_resize(heap, a, 1 << 16, 0, NULL));
+    CHECK_OK(arenite_heap_resize(heap, a, 128, 0, NULL));
+    /* Records for two blocks with gaps beside them are records for four without. */
+    for (k = 0; k < 3; k++) {
+        CHECK_OK(arenite_heap_alloc(heap, 0, 0, &more[k], NULL));
+    }
+    CHECK_STATUS(arenite_heap_alloc(heap, 128, 0, &c, NULL), ARENITE_ERR_NO_MEMORY);
+    CHECK_OK(arenite_heap_free(heap, more[2], NULL));
+    CHECK_OK(arenite_heap_alloc(heap, 128, 0, &more[2], NULL));
+    for (k = 0; k < 3; k++) {
+        CHECK_OK(arenite_heap_free(heap, more[k], NULL));
+    }
+    CHECK_OK(arenite_heap_free(heap, a, NULL));
+    CHECK_EQ(stats(heap).free_blocks, 1);
+    CHECK_OK(arenite_heap_destroy(heap, NULL));
+}
+
+static void options_that_mean_nothing(void) {
+    arenite_heap_options_t o = options(127);
+    arenite_heap_t *heap = NULL;
+    arenite_failure_t f = record();
+    CHECK_STATUS(arenite_heap_create(NULL, &heap, NULL), ARENITE_ERR_NULL);
+    CHECK_STATUS(arenite_heap_create(&o, &heap, NULL), ARENITE_ERR_ARGUMENT);
+    o.bytes = (uint64_t)1 << 39;
+    CHECK_STATUS(arenite_heap_create(&o, &heap, &f), ARENITE_ERR_CAPACITY);
+    CHECK_EQ(f.needed, (uint64_t)1 << 39);
+    o.bytes = 4096;
+    o.base = 64;
+    CHECK_STATUS(arenite_heap_create(&o, &heap, NULL), ARENITE_ERR_ALIGNMENT);
+    o.base = 0;
+    o.flags = 2;
+    CHECK_STATUS(arenite_heap_create(&o, &heap, NULL), ARENITE_ERR_ARGUMENT);
+    o.flags = 0;
+    o.reserved = 1;
+    CHECK_STATUS(arenite_heap_create(&o, &heap, NULL), ARENITE_ERR_ARGUMENT);
+    o.reserved = 0;
+    CHECK_STATUS(arenite_heap_create(&o, NULL, NULL), ARENITE_ERR_NULL);
+    CHECK(heap == NULL);
+    /* As many blocks as the region can hold: no record is reserved for more. */
+    o.max_blocks = UINT64_MAX;
+    CHECK_OK(arenite_heap_create(&o, &heap, NULL));
+    CHECK_OK(arenite_heap_destroy(heap, NULL));
+}
+
+typedef struct {
+    uint64_t at, live, free;
+    int broken;
+} walk_t;
+
+static void see(void *user, uint64_t offset, uint64_t bytes, uint64_t requested, const arenite_heap_block_t *block) {
+    walk_t *w = (walk_t *)user;
+    if (offset != w->at || (block != NULL && (arenite_heap_offset(*block) != offset || requested > bytes))) {
+        w->broken = 1;
+    }
+    w->at += bytes;
+    *(block != NULL ? &w->live : &w->free) += bytes;
+}
+
+/* Twenty times the records reserved at first, in an order that leaves a gap beside every block. */
+static void records_grow_and_a_walk_tiles_the_region(void) {
+    enum { N = 1300 };
+    static arenite_heap_block_t blocks[N];
+    arenite_heap_t *heap = heap_of(1 << 20, ARENITE_HEAP_FIND);
+    walk_t w;
+    unsigned k;
+    for (k = 0; k < N; k++) {
+        CHECK_OK(arenite_heap_alloc(heap, 1 + k % 700, 0, &blocks[k], NULL));
+    }
+    for (k = 0; k < N; k += 2) {
+        CHECK_OK(arenite_heap_free(heap, blocks[k], NULL));
+    }
+    memset(&w, 0, sizeof w);
+    CHECK_OK(arenite_heap_walk(heap, see, &w));
+    CHECK(!w.broken && w.at == 1 << 20 && w.live == stats(heap).live_bytes && w.free == stats(heap).free_bytes);
+    CHECK_STATUS(arenite_heap_walk(heap, NULL, NULL), ARENITE_ERR_NULL);
+    for (k = 1; k < N; k += 2) {
+        CHECK_OK(arenite_heap_free(heap, blocks[k], NULL));
+    }
+    CHECK_EQ(stats(heap).free_blocks, 1);
+    CHECK(stats(heap).max_steps <= 40);
+    CHECK_OK(arenite_heap_destroy(heap, NULL));
+}
+
+#ifndef _WIN32
+static void *churn(void *user) {
+    const arenite_heap_t *heap = (const arenite_heap_t *)user;
+    arenite_heap_block_t held[64];
+    unsigned k, n = 0, wrong = 0;
+    uint32_t x = 12345;
+    for (k = 0; k < 20000; k++) {
+        x = x * 1664525u + 1013904223u;
+        if (n < 64 && (x >> 16 & 1)) {
+            n += arenite_heap_alloc(heap, x >> 8 & 0xFFF, 0, &held[n], NULL) == ARENITE_OK;
+        } else if (n > 0) {
+            wrong += arenite_heap_free(heap, held[--n], NULL) != ARENITE_OK;
+        }
+    }
+    while (n > 0) {
+        wrong += arenite_heap_free(heap, held[--n], NULL) != ARENITE_OK;
+    }
+    return wrong ? user : NULL;
+}
+
+static void threads_share_a_heap(void) {
+    arenite_heap_t *heap = heap_of(1 << 18, 0);
+    pthread_t threads[4];
+    void *wrong = NULL;
+    unsigned k;
+    for (k = 0; k < 4; k++) {
+        CHECK_EQ(pthread_create(&threads[k], NULL, churn, heap), 0);
+    }
+    for (k = 0; k < 4; k++) {
+        CHECK_EQ(pthread_join(threads[k], &wrong), 0);
+        CHECK(wrong == NULL);
+    }
+    CHECK(stats(heap).blocks == 0 && stats(heap).free_blocks == 1 && stats(heap).allocs == stats(heap).frees);
+    CHECK_OK(arenite_heap_destroy(heap, NULL));
+}
+#endif
+
+/* The same heap in a static array, at every address of it, and with a byte less. */
+static void lent_memory_is_exact_at_any_address(void) {
+    static unsigned char memory[16384];
+    arenite_heap_options_t o = options(1 << 20);
+    arenite_bare_heap_t *heap = NULL;
+    arenite_heap_block_t blocks[33], rest[40];
+    arenite_heap_stats_t s;
+    arenite_failure_t f = record();
+    size_t needed = 0, shift;
+    unsigned k, more;
+    o.max_blocks = 32;
+    o.flags = ARENITE_HEAP_FIND;
+    CHECK_OK(arenite_bare_heap_bytes(&o, &needed));
+    CHECK(needed < 2400 + 64 * 33 + 4 * 256);
+    for (shift = 0; shift < 16; shift++) {
+        memset(memory, 0xA5, sizeof memory);
+        CHECK_STATUS(arenite_bare_heap_init(memory + shift, needed - 1, &o, &heap, &f), ARENITE_ERR_CAPACITY);
+        CHECK(f.needed == needed && f.available == needed - 1 && memory[shift] == 0xA5);
+        CHECK_OK(arenite_bare_heap_init(memory + shift, needed, &o, &heap, NULL));
+        for (k = 0; k < 32; k++) {
+            CHECK_OK(arenite_bare_heap_alloc(heap, 1 + k * 100, 1024, 0, k % 5, &blocks[k], NULL));
+            CHECK_EQ(arenite_heap_offset(blocks[k]) % 1024, 0);
+        }
+        for (more = 0; arenite_bare_heap_alloc(heap, 1, 0, 0, 0, &rest[more], &f) == ARENITE_OK; more++) {
+            CHECK(more < 33);
+        }
+        CHECK_EQ(f.status, ARENITE_ERR_NO_MEMORY);
+        while (more > 0) {
+            CHECK_OK(arenite_bare_heap_free(heap, rest[--more], NULL));
+        }
+        CHECK_OK(arenite_bare_heap_check(heap, NULL));
+        CHECK_OK(arenite_bare_heap_find(heap, arenite_heap_offset(blocks[7]), &blocks[32], NULL));
+        CHECK(memcmp(&blocks[7], &blocks[32], sizeof blocks[7]) == 0);
+        CHECK_OK(arenite_bare_heap_resize(heap, blocks[7], 1, 0, NULL));
+        CHECK_STATUS(arenite_bare_heap_resize(heap, blocks[7], 1 << 20, 0, &f), ARENITE_ERR_CAPACITY);
+        for (k = 0; k < 32; k++) {
+            CHECK_OK(arenite_bare_heap_free(heap, blocks[k], NULL));
+            CHECK_STATUS(arenite_bare_heap_free(heap, blocks[k], NULL), ARENITE_ERR_ARGUMENT);
+        }
+        memset(&s, 0, sizeof s);
+        s.struct_size = sizeof s;
+        CHECK_OK(arenite_bare_heap_stats(heap, &s));
+        CHECK(s.free_blocks == 1 && s.largest_free == 1 << 20 && s.bad_handles == 32);
+        CHECK_OK(arenite_bare_heap_check(heap, NULL));
+        CHECK(memory[shift + needed] == 0xA5);
+    }
+}
+
+static void lent_memory_misused(void) {
+    static unsigned char memory[8192];
+    arenite_heap_options_t o = options(1 << 20);
+    arenite_bare_heap_t *heap = NULL;
+    arenite_heap_block_t block;
+    size_t bytes = 77;
+    CHECK_STATUS(arenite_bare_heap_bytes(&o, &bytes), ARENITE_ERR_ARGUMENT);
+    o.max_blocks = 4;
+    CHECK_STATUS(arenite_bare_heap_bytes(&o, NULL), ARENITE_ERR_NULL);
+    CHECK_STATUS(arenite_bare_heap_bytes(NULL, &bytes), ARENITE_ERR_NULL);
+    o.bytes = (uint64_t)1 << 27;
+    CHECK_STATUS(arenite_bare_heap_bytes(&o, &bytes), ARENITE_ERR_CAPACITY);
+    o.bytes = ((uint64_t)1 << 27) - 1;
+    CHECK_EQ(bytes, 77);
+    CHECK_OK(arenite_bare_heap_bytes(&o, &bytes));
+    CHECK_STATUS(arenite_bare_heap_init(NULL, sizeof memory, &o, &heap, NULL), ARENITE_ERR_NULL);
+    CHECK_STATUS(arenite_bare_heap_init(memory, sizeof memory, NULL, &heap, NULL), ARENITE_ERR_NULL);
+    CHECK_STATUS(arenite_bare_heap_init(memory, sizeof memory, &o, NULL, NULL), ARENITE_ERR_NULL);
+    o.base = 1;
+    CHECK_STATUS(arenite_bare_heap_init(memory, sizeof memory, &o, &heap, NULL), ARENITE_ERR_ALIGNMENT);
+    o.base = 0;
+    CHECK(heap == NULL);
+    CHECK_OK(arenite_bare_heap_init(memory, sizeof memory, &o, &heap, NULL));
+    CHECK_STATUS(arenite_bare_heap_alloc(NULL, 1, 0, 0, 0, &block, NULL), ARENITE_ERR_NULL);
+    CHECK_STATUS(arenite_bare_heap_alloc(heap, 1, 0, 0, 0, NULL, NULL), ARENITE_ERR_NULL);
+    CHECK_STATUS(arenite_bare_heap_alloc(heap, 1, 3, 0, 0, &block, NULL), ARENITE_ERR_ALIGNMENT);
+    CHECK_STATUS(arenite_bare_heap_find(heap, 0, &block, NULL), ARENITE_ERR_UNSUPPORTED);
+    memset(memory, 0, sizeof memory);
+    CHECK_STATUS(arenite_bare_heap_alloc(heap, 1, 0, 0, 0, &block, NULL), ARENITE_ERR_ARGUMENT);
+}
+
+int main(void) {
+    RUN(blocks_of_memory_that_is_not_there);
+    RUN(every_bad_handle_is_refused);
+    RUN(refused_requests_say_what_and_change_nothing);
+    RUN(options_that_mean_nothing);
+    RUN(records_grow_and_a_walk_tiles_the_region);
+#ifndef _WIN32
+    RUN(threads_share_a_heap);
+#endif
+    RUN(lent_memory_is_exact_at_any_address);
+    RUN(lent_memory_misused);
+    return DONE();
+}
