@@ -153,10 +153,77 @@ static void misuse_is_refused(void) {
     CHECK_OK(arenite_pool_destroy(pool, NULL));
 }
 
+/* The plan is there before the first run: nothing is recorded, and the area is the plan's. */
+static void plans_are_made_ahead(void) {
+    static const uint32_t lasts[] = {1, 2, 3, 3, ARENITE_NO_INDEX};
+    arenite_pool_t *pool = NULL;
+    arenite_frame_request_t r[5];
+    arenite_frame_stats_t s;
+    arenite_failure_t f;
+    arenite_frame_t *frame = NULL;
+    void *kept[2] = {NULL, NULL}, *b[5];
+    unsigned run, k;
+    memset(&f, 0, sizeof f);
+    f.struct_size = sizeof f;
+    memset(&s, 0, sizeof s);
+    s.struct_size = sizeof s;
+    memset(r, 0, sizeof r);
+    for (k = 0; k < 5; k++) {
+        r[k].bytes = 100000 * (k + 1);
+        r[k].last = lasts[k];
+    }
+    CHECK_OK(arenite_pool_create(NULL, &pool, NULL));
+    CHECK_OK(arenite_frame_plan(pool, 7, r, 5, 0, NULL));
+    CHECK_OK(arenite_frame_plan(pool, 7, r, 5, 100000, &f));
+    for (run = 0; run < 2; run++) {
+        CHECK_OK(arenite_frame_begin(pool, 7, &frame, NULL));
+        for (k = 0; k < 5; k++) {
+            CHECK_OK(arenite_frame_alloc(frame, 100000 * (k + 1), 0, &b[k], NULL));
+            memset(b[k], (int)k, 100000 * (k + 1));
+            if (k == 1) CHECK_OK(arenite_frame_free(frame, b[0], NULL));
+            if (k == 2) CHECK_OK(arenite_frame_free(frame, b[1], NULL));
+        }
+        CHECK(*(unsigned char *)b[2] == 2 && *(unsigned char *)b[3] == 3);
+        CHECK_OK(arenite_frame_free(frame, b[2], NULL));
+        CHECK_OK(arenite_frame_free(frame, b[3], NULL));
+        kept[run] = b[4];
+        CHECK_OK(arenite_frame_end(frame));
+    }
+    CHECK_OK(arenite_frame_stats(pool, &s));
+    CHECK_EQ(s.recorded, 0);
+    CHECK_EQ(s.served, 8);
+    CHECK_EQ(s.outside, 2);
+    /* 300000 and 400000 beside each other, and 200000 beside 300000 before that. */
+    CHECK(s.area_bytes >= 700000 && s.area_bytes < 710000);
+    CHECK_OK(arenite_pool_free(pool, kept[0], NULL));
+    CHECK_OK(arenite_pool_free(pool, kept[1], NULL));
+
+    CHECK_STATUS(arenite_frame_plan(pool, 7, r, 0, 0, NULL), ARENITE_ERR_ARGUMENT);
+    CHECK_STATUS(arenite_frame_plan(pool, 7, NULL, 5, 0, NULL), ARENITE_ERR_NULL);
+    CHECK_STATUS(arenite_frame_plan(NULL, 7, r, 5, 0, NULL), ARENITE_ERR_NULL);
+    r[3].last = 2;
+    CHECK_STATUS(arenite_frame_plan(pool, 7, r, 5, 0, &f), ARENITE_ERR_ARGUMENT);
+    CHECK(f.subject_kind == ARENITE_SUBJECT_BUFFER && f.subject_index == 3);
+    r[3].last = 3;
+    r[1].alignment = 3;
+    CHECK_STATUS(arenite_frame_plan(pool, 7, r, 5, 0, &f), ARENITE_ERR_ALIGNMENT);
+    CHECK_EQ(f.subject_index, 1);
+    r[1].alignment = 0;
+    r[0].reserved = 1;
+    CHECK_STATUS(arenite_frame_plan(pool, 7, r, 5, 0, NULL), ARENITE_ERR_ARGUMENT);
+    r[0].reserved = 0;
+    r[0].bytes = UINT64_MAX;
+    CHECK_STATUS(arenite_frame_plan(pool, 7, r, 5, 0, NULL), ARENITE_ERR_OVERFLOW);
+    r[0].bytes = (uint64_t)1 << 62;
+    CHECK(arenite_frame_plan(pool, 7, r, 5, 0, NULL) != ARENITE_OK);
+    CHECK_OK(arenite_pool_destroy(pool, NULL));
+}
+
 int main(void) {
     RUN(a_repeated_frame_is_served_from_its_plan);
     RUN(frames_are_found_without_being_named);
     RUN(plans_are_saved_and_loaded);
+    RUN(plans_are_made_ahead);
     RUN(a_block_outlives_its_frame);
     RUN(misuse_is_refused);
     return DONE();

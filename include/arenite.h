@@ -1078,6 +1078,21 @@ typedef struct arenite_heap_stats_t {
     uint64_t exhaustive_scans;
 } arenite_heap_stats_t;
 
+/** One request of a frame, for `arenite_frame_plan`. An array element: it never grows. */
+typedef struct arenite_frame_request_t {
+    /** Bytes it will ask for. */
+    uint64_t bytes;
+    /** The alignment it will ask for: any power of two, 0 for 128. A block aligned to more than 65536 gets no place. */
+    uint64_t alignment;
+    /**
+     * The position, in the array, of the last request that is made before this one's block is freed: its own where no other
+     * is. `ARENITE_NO_INDEX` for a block that outlives the frame, which gets no place.
+     */
+    uint32_t last;
+    /** 0. */
+    uint32_t reserved;
+} arenite_frame_request_t;
+
 /**
  * One block, as `arenite_heap_walk` shows it: `block` is null for a free one. Must not unwind or longjmp, and must not
  * call the heap.
@@ -2409,6 +2424,26 @@ arenite_status_t arenite_bare_heap_stats(struct arenite_bare_heap_t *heap,
 ARENITE_NODISCARD
 arenite_status_t arenite_bare_heap_check(struct arenite_bare_heap_t *heap,
                                          struct arenite_failure_t *failure);
+
+/* ---- frame ------------------------------------------------------------------------------------- */
+
+/**
+ * Plans the frames of a signature before the first one runs, so that already that one is served from the plan.
+ *
+ * `requests` are all that a frame will make, in order. A resize that grows is a new request, and the free of the old block
+ * comes right after it. `effort` is the number of search nodes to spend at most, 0 for those that the end of a recorded
+ * frame spends. A plan that turns out wrong costs memory and time, never correctness: what does not match is served as
+ * ever, and a frame that misses twice in a row is recorded anew.
+ * Returns: `ARENITE_OK`; `ARENITE_ERR_ARGUMENT` for no requests or a block freed before it is allocated,
+ * `ARENITE_ERR_ALIGNMENT`, `ARENITE_ERR_OVERFLOW` (all naming the request as a buffer); `ARENITE_ERR_NO_MEMORY`.
+ */
+ARENITE_NODISCARD
+arenite_status_t arenite_frame_plan(const struct arenite_pool_t *pool,
+                                    uint64_t signature,
+                                    const struct arenite_frame_request_t *requests,
+                                    uint64_t count,
+                                    uint64_t effort,
+                                    struct arenite_failure_t *failure);
 
 /* ---- heap -------------------------------------------------------------------------------------- */
 

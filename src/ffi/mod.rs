@@ -20,6 +20,8 @@ pub mod fit;
 #[cfg(feature = "std")]
 pub mod frame;
 #[cfg(feature = "std")]
+pub mod frame_ahead;
+#[cfg(feature = "std")]
 pub mod graph;
 pub mod guard;
 #[cfg(feature = "std")]
@@ -89,6 +91,8 @@ pub use bare_heap::*;
 pub use fit::*;
 #[cfg(feature = "std")]
 pub use frame::*;
+#[cfg(feature = "std")]
+pub use frame_ahead::*;
 #[cfg(feature = "std")]
 pub use graph::*;
 #[cfg(feature = "std")]
