@@ -183,6 +183,130 @@ static void options_that_mean_nothing(void) {
     CHECK_OK(arenite_heap_destroy(heap, NULL));
 }
 
+/* Random calls, right and wrong, on both kinds of heap, against a map of who holds which 128 bytes. */
+static uint32_t noise = 2463534242u;
+
+static uint32_t below(uint32_t n) {
+    noise ^= noise << 13;
+    noise ^= noise >> 17;
+    noise ^= noise << 5;
+    return noise % n;
+}
+
+enum { GRANULES = 2048, SLOTS = 64 };
+
+typedef struct {
+    arenite_heap_t *heap;
+    arenite_bare_heap_t *bare;
+    arenite_heap_block_t block[SLOTS], stale;
+    uint64_t bytes[SLOTS]; /* what it was last asked for, and one more: 0 is no block */
+    unsigned char map[GRANULES];
+} model_t;
+
+static arenite_status_t model_alloc(model_t *m, uint64_t bytes, uint64_t alignment, uint64_t headroom, uint32_t hint,
+                                    arenite_heap_block_t *out) {
+    return m->heap != NULL ? arenite_heap_alloc_hint(m->heap, bytes, alignment, headroom, hint, out, NULL)
+                           : arenite_bare_heap_alloc(m->bare, bytes, alignment, headroom, hint, out, NULL);
+}
+
+static arenite_status_t model_free(model_t *m, arenite_heap_block_t block) {
+    return m->heap != NULL ? arenite_heap_free(m->heap, block, NULL) : arenite_bare_heap_free(m->bare, block, NULL);
+}
+
+static arenite_status_t model_resize(model_t *m, arenite_heap_block_t block, uint64_t bytes) {
+    return m->heap != NULL ? arenite_heap_resize(m->heap, block, bytes, 0, NULL)
+                           : arenite_bare_heap_resize(m->bare, block, bytes, 0, NULL);
+}
+
+/* Marks the granules of `bytes` bytes at `offset` from `was` to `is`; how many were something else. */
+static unsigned model_mark(model_t *m, uint64_t offset, uint64_t bytes, unsigned char was, unsigned char is) {
+    uint64_t g = offset / 128, end = g + (bytes < 128 ? 1 : (bytes + 127) / 128);
+    unsigned wrong = 0;
+    for (; g < end; g++) {
+        wrong += g >= GRANULES || m->map[g] != was;
+        if (g < GRANULES) {
+            m->map[g] = is;
+        }
+    }
+    return wrong;
+}
+
+static void model_step(model_t *m) {
+    unsigned k = below(SLOTS);
+    unsigned char name = (unsigned char)(k + 1);
+    arenite_heap_block_t b = m->block[k];
+    uint64_t bytes = below(8) == 0 ? below(40000) : below(3000), offset = arenite_heap_offset(b);
+    uint64_t alignment = below(20) == 0 ? below(300) : (uint64_t)1 << below(14);
+    if (below(10) == 0) {
+        /* A stale handle, or a live one with one word changed: refused. */
+        uint32_t words[4];
+        if (m->bytes[k] == 0 || below(4) == 0) {
+            b = m->stale;
+        } else {
+            memcpy(words, &b, sizeof words);
+            words[below(4)] ^= 1u << below(32);
+            memcpy(&b, words, sizeof words);
+        }
+        CHECK_STATUS(model_free(m, b), ARENITE_ERR_ARGUMENT);
+        CHECK_STATUS(model_resize(m, b, bytes), ARENITE_ERR_ARGUMENT);
+    } else if (m->bytes[k] == 0) {
+        arenite_status_t status = model_alloc(m, bytes, alignment, below(4) == 0 ? below(500) : 0, below(6), &m->block[k]);
+        if (status == ARENITE_OK) {
+            offset = arenite_heap_offset(m->block[k]);
+            CHECK(alignment == 0 || offset % alignment == 0);
+            CHECK_EQ(model_mark(m, offset, bytes, 0, name), 0);
+            m->bytes[k] = bytes + 1;
+        } else {
+            CHECK(status != ARENITE_ERR_INTERNAL && memcmp(&m->block[k], &b, sizeof b) == 0);
+        }
+    } else if (below(3) == 0) {
+        if (model_resize(m, b, bytes) == ARENITE_OK) {
+            CHECK_EQ(model_mark(m, offset, m->bytes[k] - 1, name, 0), 0);
+            CHECK_EQ(model_mark(m, offset, bytes, 0, name), 0);
+            m->bytes[k] = bytes + 1;
+        }
+    } else {
+        CHECK_OK(model_free(m, b));
+        CHECK_EQ(model_mark(m, offset, m->bytes[k] - 1, name, 0), 0);
+        m->bytes[k] = 0;
+        m->stale = b;
+    }
+}
+
+static void random_calls_keep_to_the_map(void) {
+    static unsigned char memory[16384];
+    static model_t m;
+    arenite_heap_options_t o = options((uint64_t)GRANULES * 128);
+    unsigned round, k;
+    for (round = 0; round < 8; round++) {
+        memset(&m, 0, sizeof m);
+        o.flags = round & 1 ? ARENITE_HEAP_FIND : 0;
+        o.max_blocks = round & 2 ? SLOTS : round & 4 ? 20 : 0;
+        o.large_bytes = round & 1 ? 1000 : 0;
+        o.region = round * 3;
+        if (o.max_blocks != 0 && round & 1) {
+            CHECK_OK(arenite_bare_heap_init(memory + round, sizeof memory - round, &o, &m.bare, NULL));
+        } else {
+            CHECK_OK(arenite_heap_create(&o, &m.heap, NULL));
+        }
+        for (k = 0; k < 40000; k++) {
+            model_step(&m);
+            if (k % 500 == 0) {
+                CHECK_OK(m.heap != NULL ? arenite_heap_check(m.heap, NULL) : arenite_bare_heap_check(m.bare, NULL));
+            }
+        }
+        for (k = 0; k < SLOTS; k++) {
+            if (m.bytes[k] != 0) {
+                CHECK_OK(model_free(&m, m.block[k]));
+            }
+        }
+        if (m.heap != NULL) {
+            CHECK_EQ(stats(m.heap).free_blocks, 1);
+            CHECK_OK(arenite_heap_destroy(m.heap, NULL));
+        }
+    }
+}
+
 typedef struct {
     uint64_t at, live, free;
     int broken;
@@ -343,6 +467,7 @@ int main(void) {
     RUN(every_bad_handle_is_refused);
     RUN(refused_requests_say_what_and_change_nothing);
     RUN(options_that_mean_nothing);
+    RUN(random_calls_keep_to_the_map);
     RUN(records_grow_and_a_walk_tiles_the_region);
 #ifndef _WIN32
     RUN(threads_share_a_heap);
