@@ -2,17 +2,17 @@
 //! asserted. Columns are those of the goals.
 
 mod peers;
+mod threads;
 mod trace;
 
 use std::ptr::NonNull;
-use std::sync::Mutex;
 
 use arenite::heap::frame::FramePlan;
 use arenite::heap::{Request, Side};
 use arenite::planner::sequence::Sequence;
 use arenite::runtime::{Growth, Pool, PoolConfig};
 use peers::{Handles, Offsets, Peer};
-use trace::{corpus, random, Op, Rng, Trace};
+use trace::{corpus, random, Op, Trace};
 
 fn cpu_ns() -> u64 {
     let mut t = libc::timespec { tv_sec: 0, tv_nsec: 0 };
@@ -25,6 +25,12 @@ fn cpu_ns() -> u64 {
 fn tsc() -> u64 {
     // SAFETY: every x86-64 has the instruction.
     unsafe { core::arch::x86_64::_rdtsc() }
+}
+
+fn ticks_per_ns() -> f64 {
+    let (t, n) = (tsc(), std::time::Instant::now());
+    std::thread::sleep(std::time::Duration::from_millis(50));
+    (tsc() - t) as f64 / n.elapsed().as_nanos() as f64
 }
 
 fn pass<P: Peer>(peer: &mut P, trace: &Trace) {
@@ -150,10 +156,8 @@ fn geomean(values: impl Iterator<Item = f64>) -> f64 {
 }
 
 fn speed(traces: &[Trace], rounds: usize) {
-    // Ticks per nanosecond and the cost of reading the counter.
-    let (t, n) = (tsc(), std::time::Instant::now());
-    std::thread::sleep(std::time::Duration::from_millis(50));
-    let per_ns = (tsc() - t) as f64 / n.elapsed().as_nanos() as f64;
+    let per_ns = ticks_per_ns();
+    // The cost of reading the counter.
     let reader = (0..10_000).map(|_| (tsc(), tsc())).map(|(a, b)| b - a).min().unwrap();
     let mut rows: Vec<Row> = Vec::new();
     for trace in traces {
@@ -303,115 +307,6 @@ fn memory(traces: &[Trace]) {
     println!("\ngoals: <= 1.13 without hints, <= 1.06 with, <= 1.02 recorded");
 }
 
-/// Two threads, 128 blocks live each, 64 B to 1 MB.
-fn threads() {
-    struct Shared<P>(Mutex<P>);
-    // SAFETY: the peer is reached under the mutex only, and its memory is bound to no thread.
-    unsafe impl<P> Sync for Shared<P> {}
-    const OPS: u64 = 400_000;
-
-    fn run(name: &str, work: impl Fn(usize, usize, Option<usize>) + Sync) {
-        let (mut best, mut all, mut tails) = (0.0f64, Vec::new(), Vec::new());
-        for _ in 0..7 {
-            let from = std::time::Instant::now();
-            let ticks: Vec<Vec<u64>> = std::thread::scope(|s| {
-                let threads: Vec<_> = (0..2)
-                    .map(|t| {
-                        let work = &work;
-                        s.spawn(move || {
-                            let mut r = Rng(t as u64 + 77);
-                            let mut live = vec![false; 128];
-                            let mut ticks = Vec::with_capacity(OPS as usize / 16);
-                            for i in 0..OPS {
-                                let k = r.below(128) as usize;
-                                let bytes = (!live[k]).then(|| r.size(14) as usize);
-                                let from = tsc();
-                                work(t, k, bytes);
-                                if i % 16 == 0 {
-                                    ticks.push(tsc() - from);
-                                }
-                                live[k] = !live[k];
-                            }
-                            (0..128).filter(|&k| live[k]).for_each(|k| work(t, k, None));
-                            ticks
-                        })
-                    })
-                    .collect();
-                threads.into_iter().map(|t| t.join().unwrap()).collect()
-            });
-            let rate = 2.0 * OPS as f64 / from.elapsed().as_micros() as f64;
-            best = best.max(rate);
-            all.push(rate);
-            tails.extend(ticks.into_iter().flatten());
-        }
-        all.sort_by(f64::total_cmp);
-        tails.sort_unstable();
-        println!(
-            "{name:22} {best:6.1} {:8.1} M/s   p99 {:6} p99.9 {:6} ticks",
-            all[3],
-            at(&tails, 0.99),
-            at(&tails, 0.999)
-        );
-    }
-
-    println!("two threads, one pool: best and median of 7");
-    let config = PoolConfig { first_region: 512 << 20, growth: Growth::None, ..PoolConfig::default() };
-    let pool = Pool::new(config).unwrap();
-    let table: Vec<std::sync::atomic::AtomicUsize> = (0..256).map(|_| 0.into()).collect();
-    run("arenite pool", |t, k, bytes| {
-        let slot = &table[t * 128 + k];
-        match bytes {
-            Some(bytes) => {
-                let p = pool.alloc(bytes, 128).unwrap();
-                slot.store(p.as_ptr() as usize, std::sync::atomic::Ordering::Relaxed);
-            }
-            None => {
-                let p = NonNull::new(slot.load(std::sync::atomic::Ordering::Relaxed) as *mut u8).unwrap();
-                // SAFETY: not used afterwards.
-                unsafe { pool.free(p) }.unwrap();
-            }
-        }
-    });
-    fn locked<P: Peer>(name: &str, peer: P) {
-        let shared = Shared(Mutex::new(peer));
-        let shared = &shared;
-        run(name, move |t, k, bytes| {
-            let mut peer = shared.0.lock().unwrap();
-            match bytes {
-                Some(bytes) => assert!(peer.alloc(t * 128 + k, bytes, 128)),
-                None => peer.free(t * 128 + k),
-            }
-        });
-    }
-    fn free_threaded(name: &str, heap: impl std::alloc::GlobalAlloc + Sync) {
-        let table: Vec<std::sync::atomic::AtomicUsize> = (0..512).map(|_| 0.into()).collect();
-        run(name, |t, k, bytes| {
-            let at = (t * 128 + k) * 2;
-            let relaxed = std::sync::atomic::Ordering::Relaxed;
-            match bytes {
-                Some(bytes) => {
-                    let layout = std::alloc::Layout::from_size_align(bytes, 128).unwrap();
-                    // SAFETY: the layout is not empty.
-                    table[at].store(unsafe { heap.alloc(layout) } as usize, relaxed);
-                    table[at + 1].store(bytes, relaxed);
-                }
-                None => {
-                    let layout = std::alloc::Layout::from_size_align(table[at + 1].load(relaxed), 128).unwrap();
-                    // SAFETY: allocated above with this layout.
-                    unsafe { heap.dealloc(table[at].load(relaxed) as *mut u8, layout) };
-                }
-            }
-        });
-    }
-    locked("rlsf + mutex", peers::rlsf(512 << 20, 256).unwrap());
-    locked("talc + mutex", peers::talc(512 << 20, 256).unwrap());
-    locked("offset-alloc + mutex", Offsets::new(512 << 20, 256));
-    free_threaded("glibc", std::alloc::System);
-    free_threaded("mimalloc", mimalloc::MiMalloc);
-    free_threaded("jemalloc", tikv_jemallocator::Jemalloc);
-    println!("goals: >= 9 M/s, p99.9 <= 800 ns");
-}
-
 /// 16 buffers that grow by one token at a time, each to 4 MiB.
 fn kv() {
     const STEP: usize = 16 << 10;
@@ -543,7 +438,7 @@ fn main() {
         kv();
     }
     if what.is_empty() || what == "threads" {
-        threads();
+        threads::threads(&std::env::args().nth(2).unwrap_or_default());
     }
     if what.is_empty() || what == "speed" {
         traces.push(random(1_000_000));
