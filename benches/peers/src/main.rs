@@ -2,6 +2,7 @@
 //! asserted. Columns are those of the goals.
 
 mod peers;
+mod tails;
 mod threads;
 mod trace;
 
@@ -70,6 +71,8 @@ struct Row {
 trait Runner {
     fn mean(&mut self, trace: &Trace, passes: u32) -> f64;
     fn tails(&mut self, trace: &Trace) -> (Vec<u64>, Vec<u64>);
+    /// Ticks of every call of one pass.
+    fn timed(&mut self, trace: &Trace, ticks: &mut Vec<u64>);
 }
 
 impl<P: Peer> Runner for P {
@@ -87,6 +90,18 @@ impl<P: Peer> Runner for P {
         a.sort_unstable();
         f.sort_unstable();
         (a, f)
+    }
+
+    fn timed(&mut self, trace: &Trace, ticks: &mut Vec<u64>) {
+        for op in &trace.ops {
+            let from = tsc();
+            match *op {
+                Op::Alloc { id, bytes, align } => drop(self.alloc(id as usize, bytes as usize, align as usize)),
+                Op::Free { id } => self.free(id as usize),
+                Op::Resize { id, bytes } => drop(self.resize(id as usize, bytes as usize)),
+            }
+            ticks.push(tsc() - from);
+        }
     }
 }
 
@@ -111,6 +126,18 @@ impl Runner for Frames {
         both.0.sort_unstable();
         both.1.sort_unstable();
         both
+    }
+
+    fn timed(&mut self, trace: &Trace, ticks: &mut Vec<u64>) {
+        let mut both = (Vec::with_capacity(trace.ops.len()), Vec::with_capacity(trace.ops.len()));
+        self.pass(trace, Some(&mut both));
+        // In the order of the trace.
+        let (mut a, mut f) = (both.0.into_iter(), both.1.into_iter());
+        ticks.extend(trace.ops.iter().map(|op| match op {
+            Op::Alloc { .. } => a.next().unwrap_or(0),
+            Op::Free { .. } => f.next().unwrap_or(0),
+            Op::Resize { .. } => 0,
+        }));
     }
 }
 
@@ -155,29 +182,34 @@ fn geomean(values: impl Iterator<Item = f64>) -> f64 {
     (sum / f64::from(n.max(1))).exp()
 }
 
+/// Everyone, each with memory for the trace.
+fn runners(trace: &Trace) -> Vec<(&'static str, Box<dyn Runner>)> {
+    let bytes = trace.peak as usize * 5 / 2 + (8 << 20);
+    let ids = trace.ids;
+    let config = PoolConfig { first_region: 2 * bytes, growth: Growth::None, ..PoolConfig::default() };
+    let frames = Frames { pool: Pool::new(config).unwrap(), table: vec![(std::ptr::null_mut(), 0, 0); ids] };
+    vec![
+        ("arenite pool (lock, pointers)", Box::new(peers::arenite(bytes, ids))),
+        ("arenite heap (handles)", Box::new(Handles::new(bytes, ids))),
+        ("arenite frames (recorded)", Box::new(frames)),
+        ("rlsf", Box::new(peers::rlsf(bytes, ids).unwrap())),
+        ("talc", Box::new(peers::talc(bytes, ids).unwrap())),
+        ("offset-allocator", Box::new(Offsets::new(bytes, ids))),
+        ("buddy_system_allocator", Box::new(peers::buddy(bytes.next_power_of_two() * 2, ids))),
+        ("linked_list_allocator", Box::new(peers::linked_list(bytes, ids))),
+        ("glibc", Box::new(peers::glibc(ids))),
+        ("mimalloc", Box::new(peers::mimalloc(ids))),
+        ("jemalloc", Box::new(peers::jemalloc(ids))),
+    ]
+}
+
 fn speed(traces: &[Trace], rounds: usize) {
     let per_ns = ticks_per_ns();
     // The cost of reading the counter.
     let reader = (0..10_000).map(|_| (tsc(), tsc())).map(|(a, b)| b - a).min().unwrap();
     let mut rows: Vec<Row> = Vec::new();
     for trace in traces {
-        let bytes = trace.peak as usize * 5 / 2 + (8 << 20);
-        let ids = trace.ids;
-        let config = PoolConfig { first_region: 2 * bytes, growth: Growth::None, ..PoolConfig::default() };
-        let frames = Frames { pool: Pool::new(config).unwrap(), table: vec![(std::ptr::null_mut(), 0, 0); ids] };
-        let mut all: Vec<(&'static str, Box<dyn Runner>)> = vec![
-            ("arenite pool (lock, pointers)", Box::new(peers::arenite(bytes, ids))),
-            ("arenite heap (handles)", Box::new(Handles::new(bytes, ids))),
-            ("arenite frames (recorded)", Box::new(frames)),
-            ("rlsf", Box::new(peers::rlsf(bytes, ids).unwrap())),
-            ("talc", Box::new(peers::talc(bytes, ids).unwrap())),
-            ("offset-allocator", Box::new(Offsets::new(bytes, ids))),
-            ("buddy_system_allocator", Box::new(peers::buddy(bytes.next_power_of_two() * 2, ids))),
-            ("linked_list_allocator", Box::new(peers::linked_list(bytes, ids))),
-            ("glibc", Box::new(peers::glibc(ids))),
-            ("mimalloc", Box::new(peers::mimalloc(ids))),
-            ("jemalloc", Box::new(peers::jemalloc(ids))),
-        ];
+        let mut all = runners(trace);
         let passes = (200_000 / trace.ops.len() as u32).max(1);
         let mut means: Vec<Vec<f64>> = vec![Vec::new(); all.len()];
         for round in 0..=rounds {
@@ -425,6 +457,14 @@ fn main() {
         let arg = |n: usize| std::env::args().nth(n).unwrap_or_default();
         traces.push(random(1_000_000));
         return one(&traces, &arg(2), &arg(3), arg(4).parse().unwrap_or(1));
+    }
+    if what == "tails" {
+        let arg = |n: usize| std::env::args().nth(n).unwrap_or_default();
+        traces.push(random(20_000));
+        traces.retain(|t| t.name.starts_with(&arg(3)));
+        let chosen = arg(2);
+        let some = |t| runners(t).into_iter().filter(|(name, _)| name.contains(&chosen)).collect();
+        return tails::tails(&traces, ticks_per_ns(), arg(4).parse().unwrap_or(0), &some);
     }
     if what.is_empty() || what == "trim" {
         trim(&traces);
