@@ -28,6 +28,14 @@ fn tsc() -> u64 {
     unsafe { core::arch::x86_64::_rdtsc() }
 }
 
+/// The counter, once every store before it has left: the note of the call before goes to a line of the cache that may be
+/// far away, and a call that begins with an atomic operation would wait for it.
+#[inline]
+fn settled() -> u64 {
+    std::sync::atomic::fence(std::sync::atomic::Ordering::SeqCst);
+    tsc()
+}
+
 fn ticks_per_ns() -> f64 {
     let (t, n) = (tsc(), std::time::Instant::now());
     std::thread::sleep(std::time::Duration::from_millis(50));
@@ -61,7 +69,7 @@ fn touched(trace: &Trace) -> Vec<u64> {
 /// TSC ticks of every alloc and every free of one pass.
 fn percentiles<P: Peer>(peer: &mut P, trace: &Trace, allocs: &mut Vec<u64>, frees: &mut Vec<u64>) {
     for op in &trace.ops {
-        let from = tsc();
+        let from = settled();
         match *op {
             Op::Alloc { id, bytes, align } => {
                 peer.alloc(id as usize, bytes as usize, align as usize);
@@ -108,7 +116,7 @@ impl<P: Peer> Runner for P {
 
     fn timed(&mut self, trace: &Trace, ticks: &mut Vec<u64>) {
         for op in &trace.ops {
-            let from = tsc();
+            let from = settled();
             match *op {
                 Op::Alloc { id, bytes, align } => drop(self.alloc(id as usize, bytes as usize, align as usize)),
                 Op::Free { id } => self.free(id as usize),
@@ -159,7 +167,7 @@ impl Frames {
     fn pass(&mut self, trace: &Trace, mut ticks: Option<&mut (Vec<u64>, Vec<u64>)>) {
         let mut frame = self.pool.frame_begin(1);
         for op in &trace.ops {
-            let from = if ticks.is_some() { tsc() } else { 0 };
+            let from = if ticks.is_some() { settled() } else { 0 };
             match *op {
                 Op::Alloc { id, bytes, align } => {
                     let p = frame.alloc(bytes as usize, align as usize).unwrap();
