@@ -28,6 +28,7 @@ pub(crate) const fn bin_of(len: u32) -> u32 {
 
 /// The heads of the bins' lists. `ROWS` rows serve regions of less than `16 << ROWS` granules.
 #[derive(Clone, Debug)]
+#[repr(C)]
 pub(crate) struct Bins<const ROWS: usize> {
     rows: u32,
     bits: [u32; ROWS],

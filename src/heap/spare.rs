@@ -12,6 +12,7 @@ const QUEUE: u32 = 64;
 
 /// The queue of spare nodes, linked through `b`. `first` and `last` mean something while `count` is above 0.
 #[derive(Clone, Debug)]
+#[repr(C)]
 pub(crate) struct Spares {
     pub(crate) first: u32,
     pub(crate) last: u32,

@@ -3,13 +3,11 @@
 use crate::units::Bytes;
 
 /// What a heap holds and did. `free + live = total` at every moment.
+// What every call writes comes first and together.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
+#[repr(C)]
 pub struct Stats {
-    /// Bytes of the region.
-    pub total: Bytes,
-    /// Bytes not handed out.
-    pub free: Bytes,
     /// Bytes handed out, in whole granules.
     pub live: Bytes,
     /// Bytes asked for by the live blocks: what rounding, tails and headroom add is `live - requested`.
@@ -18,22 +16,26 @@ pub struct Stats {
     pub peak_live: Bytes,
     /// The highest `requested` so far.
     pub peak_requested: Bytes,
-    /// Live blocks.
-    pub blocks: u64,
-    /// Free blocks; no two are adjacent.
-    pub free_blocks: u64,
     /// Blocks handed out so far.
     pub allocs: u64,
     /// Blocks freed so far.
     pub frees: u64,
+    /// The most nodes any one call looked at, exhaustive scans apart: a constant ([`super::Heap::STEP_LIMIT`]).
+    pub max_steps: u32,
+    /// Bytes of the region.
+    pub total: Bytes,
+    /// Bytes not handed out.
+    pub free: Bytes,
+    /// Live blocks.
+    pub blocks: u64,
+    /// Free blocks; no two are adjacent.
+    pub free_blocks: u64,
     /// Blocks resized without moving.
     pub resized: u64,
     /// Requests refused for want of space or records.
     pub refused: u64,
     /// Handles, offsets and sizes refused as wrong.
     pub bad: u64,
-    /// The most nodes any one call looked at, exhaustive scans apart: a constant ([`super::Heap::STEP_LIMIT`]).
-    pub max_steps: u32,
     /// Searches that had to look at every candidate before the request was served or refused.
     pub exhaustive_scans: u64,
     /// Nodes whose generations are used up.

@@ -23,6 +23,11 @@ pub(crate) fn park(word: &AtomicU32, expected: u32) {
     unsafe { libc::syscall(libc::SYS_futex, word.as_ptr(), op, expected, &raw const limit) };
 }
 
+/// Keeps off a lock for a tenth of a millisecond or a little more.
+pub(crate) fn rest() {
+    std::thread::sleep(core::time::Duration::from_nanos(u64::from(PARK_NS)));
+}
+
 /// Wakes one thread parked on `word`.
 #[cfg(target_os = "linux")]
 #[cold]
@@ -34,7 +39,7 @@ pub(crate) fn wake(word: &AtomicU32) {
 
 #[cfg(not(target_os = "linux"))]
 pub(crate) fn park(_word: &AtomicU32, _expected: u32) {
-    std::thread::sleep(core::time::Duration::from_nanos(u64::from(PARK_NS) / 10));
+    std::thread::sleep(core::time::Duration::from_nanos(u64::from(PARK_NS)));
 }
 
 #[cfg(not(target_os = "linux"))]

@@ -86,8 +86,8 @@ impl Inner {
 
 #[derive(Debug)]
 pub(crate) struct Shared {
-    /// The first shard: all there is as a rule.
-    pub(crate) inner: Lock<Inner>,
+    /// The first shard: all there is as a rule. Apart from what every call reads before it takes the lock.
+    pub(crate) inner: Padded,
     /// The other shards.
     pub(crate) more: Box<[Padded]>,
     pub(crate) outside: Lock<Outside>,
@@ -149,7 +149,7 @@ impl Pool {
         let overhead = tail + debug.as_ref().map_or(0, Debug::overhead);
         let first = config.first_region;
         let shared = Shared {
-            inner: Lock::new(Inner::reserved().map_err(no_memory)?),
+            inner: Padded(Lock::new(Inner::reserved().map_err(no_memory)?)),
             more: more.into_boxed_slice(),
             outside: Lock::new(Outside::default()),
             trims: Lock::new(()),
@@ -302,7 +302,7 @@ impl Pool {
         if !self.shared.more.is_empty() {
             return self.try_sharded(&request);
         }
-        let mut inner = self.shared.inner.lock();
+        let mut inner = self.shared.inner.0.lock();
         // Apart from the others, so that the compiler keeps the request in registers.
         let Some(Some(region)) = inner.regions.first_mut() else { return self.try_others(0, inner, 1, &request) };
         match region.heap.alloc_with(&request) {
@@ -358,7 +358,7 @@ impl Pool {
     #[inline]
     pub unsafe fn free(&self, block: NonNull<u8>) -> Result<(), Error> {
         if self.shared.watchers.load(Ordering::Relaxed) == 0 {
-            let mut inner = self.shared.inner.lock();
+            let mut inner = self.shared.inner.0.lock();
             if let Some((slot, offset)) = inner.locate(block.as_ptr() as usize) {
                 if let Some(region) = &mut inner.regions[slot] {
                     if region.heap.try_free_at(offset).is_some() {
@@ -409,7 +409,7 @@ impl Pool {
     /// The first shard, which also keeps what concerns them all: the bytes reserved.
     #[inline]
     pub(crate) fn lock(&self) -> Guard<'_, Inner> {
-        self.shared.inner.lock()
+        self.shared.inner.0.lock()
     }
 
     pub(crate) fn overhead(&self) -> u64 {

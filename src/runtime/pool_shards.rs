@@ -40,14 +40,14 @@ fn thread_number() -> u32 {
 impl Pool {
     pub(crate) fn shard(&self, index: usize) -> &Lock<Inner> {
         match index {
-            0 => &self.shared.inner,
+            0 => &self.shared.inner.0,
             other => &self.shared.more[other - 1].0,
         }
     }
 
     /// All shards.
     pub(crate) fn shards(&self) -> impl Iterator<Item = &Lock<Inner>> {
-        core::iter::once(&self.shared.inner).chain(self.shared.more.iter().map(|s| &s.0))
+        core::iter::once(&self.shared.inner.0).chain(self.shared.more.iter().map(|s| &s.0))
     }
 
     /// Every lock of the pool, in the one order in which two of them may be held at a time.

@@ -1,8 +1,8 @@
-//! The lock itself: spin, ask for the next turn, yield, park.
+//! The lock itself: spin, ask for the next turn, yield, park; and rest, where it is crowded.
 //!
 //! The primitives come from [`super::os`], so that a model checker can take their place.
 
-use super::os::{park, pause, wake, yield_now, AtomicU32, Ordering};
+use super::os::{park, pause, rest, wake, yield_now, AtomicU32, Ordering};
 
 const FREE: u32 = 0;
 const TAKEN: u32 = 1;
@@ -19,10 +19,20 @@ const YIELDS: u32 = super::os::scaled(4);
 /// Looks for which a releasing thread waits for the hungry one to come in.
 const COURTESY: u32 = super::os::scaled(16);
 
-/// A lock of two words. Unlike the standard one it can be taken in a fork handler and released in the child.
+/// Turns below which the lock has gone over after a brief time only.
+const BRIEF: u32 = 64;
+/// Brief times in a row after which the lock may be crowded.
+const CROWDED: u32 = super::os::scaled(16);
+/// Looks at a lock that may be crowded, and how many of them have to find it taken.
+const SAMPLES: u32 = 8;
+const BUSY: u32 = 5;
+/// Pauses between two of these looks: about one critical section.
+const APART: u32 = super::os::scaled(4);
+
+/// A lock that, unlike the standard one, can be taken in a fork handler and released in the child.
 ///
 /// ```text
-/// lock    FREE -> TAKEN ──fails──> look PATIENCE times ──> HUNGRY: look SPINS times ──> yield ──> park
+/// lock    FREE -> TAKEN ──fails──> crowded? rest ──> look PATIENCE times ──> HUNGRY: look SPINS times ──> yield ──> park
 /// unlock  TAKEN -> FREE ──nobody waits──> done
 ///                       └─somebody does─> wake one that is parked; let the hungry one in before coming back
 /// ```
@@ -30,17 +40,29 @@ const COURTESY: u32 = super::os::scaled(16);
 /// Releasing it is a plain store, since an atomic exchange costs as much as a whole allocation here. The price: a release
 /// may miss a thread that is just going to sleep (its count not yet seen, our store not yet visible to the kernel). That
 /// thread wakes by itself after a tenth of a millisecond, so nothing is ever lost but that time.
+///
+/// Crowded: threads that do nothing else than take the lock hand it to and fro, and each time a dozen lines of the cache go
+/// with it, which takes ten times as long as the work itself. Whoever then finds the lock taken leaves it to the others for
+/// about a tenth of a millisecond, in which they make a thousand calls and more at full speed. That is for a lock that is
+/// taken most of the time; one that is merely shared by many is handed over at once.
 #[derive(Debug)]
 pub(crate) struct RawLock {
     word: AtomicU32,
     /// [`HUNGRY`], and the number of parked threads.
     waiters: AtomicU32,
+    /// Times it was released. This and the rest are written by the owner only.
+    turns: AtomicU32,
+    /// `turns` as it was when the lock last went over to somebody who had waited.
+    since: AtomicU32,
+    /// Times in a row it went over after a brief time.
+    crowd: AtomicU32,
 }
 
 impl RawLock {
-    /// A free lock of two words, both 0. They are handed in since only some kinds of atomics can be made in a constant.
-    pub(crate) const fn of(word: AtomicU32, waiters: AtomicU32) -> RawLock {
-        RawLock { word, waiters }
+    /// A free lock of words that are all 0. They are handed in since only some kinds of atomics can be made in a constant.
+    pub(crate) const fn of(words: [AtomicU32; 5]) -> RawLock {
+        let [word, waiters, turns, since, crowd] = words;
+        RawLock { word, waiters, turns, since, crowd }
     }
 
     #[inline]
@@ -57,6 +79,37 @@ impl RawLock {
 
     #[cold]
     fn lock_slow(&self) {
+        if self.crowd.load(Ordering::Relaxed) >= CROWDED {
+            let crowded = self.is_crowded();
+            if crowded {
+                rest();
+            }
+            self.wait();
+            if !crowded {
+                // Once more, and it has to be shown again that it is.
+                self.crowd.store(CROWDED - 1, Ordering::Relaxed);
+            }
+        } else {
+            self.wait();
+            let (turns, since) = (self.turns.load(Ordering::Relaxed), self.since.load(Ordering::Relaxed));
+            let brief = turns.wrapping_sub(since) < BRIEF;
+            let crowd = if brief { self.crowd.load(Ordering::Relaxed) + 1 } else { 0 };
+            self.crowd.store(crowd.min(CROWDED), Ordering::Relaxed);
+        }
+        self.since.store(self.turns.load(Ordering::Relaxed), Ordering::Relaxed);
+    }
+
+    /// Whether the lock is taken most of the time.
+    fn is_crowded(&self) -> bool {
+        let taken = |_: &u32| {
+            (0..APART).for_each(|_| pause());
+            self.word.load(Ordering::Relaxed) != FREE
+        };
+        (0..SAMPLES).filter(taken).count() as u32 >= BUSY
+    }
+
+    /// Takes the lock when its turn comes.
+    fn wait(&self) {
         for _ in 0..PATIENCE {
             pause();
             if self.try_lock() {
@@ -89,6 +142,8 @@ impl RawLock {
 
     #[inline]
     pub(crate) fn unlock(&self) {
+        let turns = self.turns.load(Ordering::Relaxed);
+        self.turns.store(turns.wrapping_add(1), Ordering::Relaxed);
         self.word.store(FREE, Ordering::Release);
         let waiters = self.waiters.load(Ordering::Relaxed);
         if waiters != 0 {

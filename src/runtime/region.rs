@@ -41,12 +41,14 @@ pub(crate) enum Backing {
 
 /// A region: an address range and its heap. Boxed by the pool, since the bins alone are 3.6 KiB.
 #[derive(Debug)]
+#[repr(C, align(128))]
 pub(crate) struct Region {
+    // First, so that what the heap keeps together begins with a line of the cache.
+    pub(crate) heap: Heap<Vec<Node>, Vec<u32>>,
     pub(crate) base: usize,
     /// The same as a pointer into the backing.
     first: NonNull<u8>,
     pub(crate) bytes: usize,
-    pub(crate) heap: Heap<Vec<Node>, Vec<u32>>,
     pub(crate) backing: Backing,
     /// Nodes are never added: the caller asked for a fixed number of blocks.
     pub(crate) fixed: bool,

@@ -2,17 +2,18 @@
 //! asserted. Columns are those of the goals.
 
 mod peers;
+mod tails;
+mod threads;
 mod trace;
 
 use std::ptr::NonNull;
-use std::sync::Mutex;
 
 use arenite::heap::frame::FramePlan;
 use arenite::heap::{Request, Side};
 use arenite::planner::sequence::Sequence;
 use arenite::runtime::{Growth, Pool, PoolConfig};
 use peers::{Handles, Offsets, Peer};
-use trace::{corpus, random, Op, Rng, Trace};
+use trace::{corpus, random, Op, Trace};
 
 fn cpu_ns() -> u64 {
     let mut t = libc::timespec { tv_sec: 0, tv_nsec: 0 };
@@ -27,6 +28,20 @@ fn tsc() -> u64 {
     unsafe { core::arch::x86_64::_rdtsc() }
 }
 
+/// The counter, once every store before it has left: the note of the call before goes to a line of the cache that may be
+/// far away, and a call that begins with an atomic operation would wait for it.
+#[inline]
+fn settled() -> u64 {
+    std::sync::atomic::fence(std::sync::atomic::Ordering::SeqCst);
+    tsc()
+}
+
+fn ticks_per_ns() -> f64 {
+    let (t, n) = (tsc(), std::time::Instant::now());
+    std::thread::sleep(std::time::Duration::from_millis(50));
+    (tsc() - t) as f64 / n.elapsed().as_nanos() as f64
+}
+
 fn pass<P: Peer>(peer: &mut P, trace: &Trace) {
     for op in &trace.ops {
         match *op {
@@ -37,10 +52,24 @@ fn pass<P: Peer>(peer: &mut P, trace: &Trace) {
     }
 }
 
+/// Passes whose calls are timed: some 50,000 calls, so that the slowest 0.1 % of them are more than a handful. The first
+/// ones, in which caches and predictions are cold, count like the others.
+fn timed_passes(trace: &Trace) -> usize {
+    (50_000 / trace.ops.len()).max(4)
+}
+
+/// Room for the ticks of so many passes. Written to beforehand: a page fault between two calls makes the next one slow,
+/// whoever serves it.
+fn touched(trace: &Trace) -> Vec<u64> {
+    let mut ticks = vec![1; timed_passes(trace) * trace.ops.len()];
+    ticks.clear();
+    ticks
+}
+
 /// TSC ticks of every alloc and every free of one pass.
 fn percentiles<P: Peer>(peer: &mut P, trace: &Trace, allocs: &mut Vec<u64>, frees: &mut Vec<u64>) {
     for op in &trace.ops {
-        let from = tsc();
+        let from = settled();
         match *op {
             Op::Alloc { id, bytes, align } => {
                 peer.alloc(id as usize, bytes as usize, align as usize);
@@ -64,6 +93,8 @@ struct Row {
 trait Runner {
     fn mean(&mut self, trace: &Trace, passes: u32) -> f64;
     fn tails(&mut self, trace: &Trace) -> (Vec<u64>, Vec<u64>);
+    /// Ticks of every call of one pass.
+    fn timed(&mut self, trace: &Trace, ticks: &mut Vec<u64>);
 }
 
 impl<P: Peer> Runner for P {
@@ -74,13 +105,25 @@ impl<P: Peer> Runner for P {
     }
 
     fn tails(&mut self, trace: &Trace) -> (Vec<u64>, Vec<u64>) {
-        let (mut a, mut f) = (Vec::with_capacity(1 << 20), Vec::with_capacity(1 << 20));
-        for _ in 0..4 {
+        let (mut a, mut f) = (touched(trace), touched(trace));
+        for _ in 0..timed_passes(trace) {
             percentiles(self, trace, &mut a, &mut f);
         }
         a.sort_unstable();
         f.sort_unstable();
         (a, f)
+    }
+
+    fn timed(&mut self, trace: &Trace, ticks: &mut Vec<u64>) {
+        for op in &trace.ops {
+            let from = settled();
+            match *op {
+                Op::Alloc { id, bytes, align } => drop(self.alloc(id as usize, bytes as usize, align as usize)),
+                Op::Free { id } => self.free(id as usize),
+                Op::Resize { id, bytes } => drop(self.resize(id as usize, bytes as usize)),
+            }
+            ticks.push(tsc() - from);
+        }
     }
 }
 
@@ -98,13 +141,25 @@ impl Runner for Frames {
     }
 
     fn tails(&mut self, trace: &Trace) -> (Vec<u64>, Vec<u64>) {
-        let mut both = (Vec::with_capacity(1 << 20), Vec::with_capacity(1 << 20));
-        for _ in 0..4 {
+        let mut both = (touched(trace), touched(trace));
+        for _ in 0..timed_passes(trace) {
             self.pass(trace, Some(&mut both));
         }
         both.0.sort_unstable();
         both.1.sort_unstable();
         both
+    }
+
+    fn timed(&mut self, trace: &Trace, ticks: &mut Vec<u64>) {
+        let mut both = (Vec::with_capacity(trace.ops.len()), Vec::with_capacity(trace.ops.len()));
+        self.pass(trace, Some(&mut both));
+        // In the order of the trace.
+        let (mut a, mut f) = (both.0.into_iter(), both.1.into_iter());
+        ticks.extend(trace.ops.iter().map(|op| match op {
+            Op::Alloc { .. } => a.next().unwrap_or(0),
+            Op::Free { .. } => f.next().unwrap_or(0),
+            Op::Resize { .. } => 0,
+        }));
     }
 }
 
@@ -112,7 +167,7 @@ impl Frames {
     fn pass(&mut self, trace: &Trace, mut ticks: Option<&mut (Vec<u64>, Vec<u64>)>) {
         let mut frame = self.pool.frame_begin(1);
         for op in &trace.ops {
-            let from = if ticks.is_some() { tsc() } else { 0 };
+            let from = if ticks.is_some() { settled() } else { 0 };
             match *op {
                 Op::Alloc { id, bytes, align } => {
                     let p = frame.alloc(bytes as usize, align as usize).unwrap();
@@ -149,31 +204,34 @@ fn geomean(values: impl Iterator<Item = f64>) -> f64 {
     (sum / f64::from(n.max(1))).exp()
 }
 
+/// Everyone, each with memory for the trace.
+fn runners(trace: &Trace) -> Vec<(&'static str, Box<dyn Runner>)> {
+    let bytes = trace.peak as usize * 5 / 2 + (8 << 20);
+    let ids = trace.ids;
+    let config = PoolConfig { first_region: 2 * bytes, growth: Growth::None, ..PoolConfig::default() };
+    let frames = Frames { pool: Pool::new(config).unwrap(), table: vec![(std::ptr::null_mut(), 0, 0); ids] };
+    vec![
+        ("arenite pool (lock, pointers)", Box::new(peers::arenite(bytes, ids))),
+        ("arenite heap (handles)", Box::new(Handles::new(bytes, ids))),
+        ("arenite frames (recorded)", Box::new(frames)),
+        ("rlsf", Box::new(peers::rlsf(bytes, ids).unwrap())),
+        ("talc", Box::new(peers::talc(bytes, ids).unwrap())),
+        ("offset-allocator", Box::new(Offsets::new(bytes, ids))),
+        ("buddy_system_allocator", Box::new(peers::buddy(bytes.next_power_of_two() * 2, ids))),
+        ("linked_list_allocator", Box::new(peers::linked_list(bytes, ids))),
+        ("glibc", Box::new(peers::glibc(ids))),
+        ("mimalloc", Box::new(peers::mimalloc(ids))),
+        ("jemalloc", Box::new(peers::jemalloc(ids))),
+    ]
+}
+
 fn speed(traces: &[Trace], rounds: usize) {
-    // Ticks per nanosecond and the cost of reading the counter.
-    let (t, n) = (tsc(), std::time::Instant::now());
-    std::thread::sleep(std::time::Duration::from_millis(50));
-    let per_ns = (tsc() - t) as f64 / n.elapsed().as_nanos() as f64;
+    let per_ns = ticks_per_ns();
+    // The cost of reading the counter.
     let reader = (0..10_000).map(|_| (tsc(), tsc())).map(|(a, b)| b - a).min().unwrap();
     let mut rows: Vec<Row> = Vec::new();
     for trace in traces {
-        let bytes = trace.peak as usize * 5 / 2 + (8 << 20);
-        let ids = trace.ids;
-        let config = PoolConfig { first_region: 2 * bytes, growth: Growth::None, ..PoolConfig::default() };
-        let frames = Frames { pool: Pool::new(config).unwrap(), table: vec![(std::ptr::null_mut(), 0, 0); ids] };
-        let mut all: Vec<(&'static str, Box<dyn Runner>)> = vec![
-            ("arenite pool (lock, pointers)", Box::new(peers::arenite(bytes, ids))),
-            ("arenite heap (handles)", Box::new(Handles::new(bytes, ids))),
-            ("arenite frames (recorded)", Box::new(frames)),
-            ("rlsf", Box::new(peers::rlsf(bytes, ids).unwrap())),
-            ("talc", Box::new(peers::talc(bytes, ids).unwrap())),
-            ("offset-allocator", Box::new(Offsets::new(bytes, ids))),
-            ("buddy_system_allocator", Box::new(peers::buddy(bytes.next_power_of_two() * 2, ids))),
-            ("linked_list_allocator", Box::new(peers::linked_list(bytes, ids))),
-            ("glibc", Box::new(peers::glibc(ids))),
-            ("mimalloc", Box::new(peers::mimalloc(ids))),
-            ("jemalloc", Box::new(peers::jemalloc(ids))),
-        ];
+        let mut all = runners(trace);
         let passes = (200_000 / trace.ops.len() as u32).max(1);
         let mut means: Vec<Vec<f64>> = vec![Vec::new(); all.len()];
         for round in 0..=rounds {
@@ -303,115 +361,6 @@ fn memory(traces: &[Trace]) {
     println!("\ngoals: <= 1.13 without hints, <= 1.06 with, <= 1.02 recorded");
 }
 
-/// Two threads, 128 blocks live each, 64 B to 1 MB.
-fn threads() {
-    struct Shared<P>(Mutex<P>);
-    // SAFETY: the peer is reached under the mutex only, and its memory is bound to no thread.
-    unsafe impl<P> Sync for Shared<P> {}
-    const OPS: u64 = 400_000;
-
-    fn run(name: &str, work: impl Fn(usize, usize, Option<usize>) + Sync) {
-        let (mut best, mut all, mut tails) = (0.0f64, Vec::new(), Vec::new());
-        for _ in 0..7 {
-            let from = std::time::Instant::now();
-            let ticks: Vec<Vec<u64>> = std::thread::scope(|s| {
-                let threads: Vec<_> = (0..2)
-                    .map(|t| {
-                        let work = &work;
-                        s.spawn(move || {
-                            let mut r = Rng(t as u64 + 77);
-                            let mut live = vec![false; 128];
-                            let mut ticks = Vec::with_capacity(OPS as usize / 16);
-                            for i in 0..OPS {
-                                let k = r.below(128) as usize;
-                                let bytes = (!live[k]).then(|| r.size(14) as usize);
-                                let from = tsc();
-                                work(t, k, bytes);
-                                if i % 16 == 0 {
-                                    ticks.push(tsc() - from);
-                                }
-                                live[k] = !live[k];
-                            }
-                            (0..128).filter(|&k| live[k]).for_each(|k| work(t, k, None));
-                            ticks
-                        })
-                    })
-                    .collect();
-                threads.into_iter().map(|t| t.join().unwrap()).collect()
-            });
-            let rate = 2.0 * OPS as f64 / from.elapsed().as_micros() as f64;
-            best = best.max(rate);
-            all.push(rate);
-            tails.extend(ticks.into_iter().flatten());
-        }
-        all.sort_by(f64::total_cmp);
-        tails.sort_unstable();
-        println!(
-            "{name:22} {best:6.1} {:8.1} M/s   p99 {:6} p99.9 {:6} ticks",
-            all[3],
-            at(&tails, 0.99),
-            at(&tails, 0.999)
-        );
-    }
-
-    println!("two threads, one pool: best and median of 7");
-    let config = PoolConfig { first_region: 512 << 20, growth: Growth::None, ..PoolConfig::default() };
-    let pool = Pool::new(config).unwrap();
-    let table: Vec<std::sync::atomic::AtomicUsize> = (0..256).map(|_| 0.into()).collect();
-    run("arenite pool", |t, k, bytes| {
-        let slot = &table[t * 128 + k];
-        match bytes {
-            Some(bytes) => {
-                let p = pool.alloc(bytes, 128).unwrap();
-                slot.store(p.as_ptr() as usize, std::sync::atomic::Ordering::Relaxed);
-            }
-            None => {
-                let p = NonNull::new(slot.load(std::sync::atomic::Ordering::Relaxed) as *mut u8).unwrap();
-                // SAFETY: not used afterwards.
-                unsafe { pool.free(p) }.unwrap();
-            }
-        }
-    });
-    fn locked<P: Peer>(name: &str, peer: P) {
-        let shared = Shared(Mutex::new(peer));
-        let shared = &shared;
-        run(name, move |t, k, bytes| {
-            let mut peer = shared.0.lock().unwrap();
-            match bytes {
-                Some(bytes) => assert!(peer.alloc(t * 128 + k, bytes, 128)),
-                None => peer.free(t * 128 + k),
-            }
-        });
-    }
-    fn free_threaded(name: &str, heap: impl std::alloc::GlobalAlloc + Sync) {
-        let table: Vec<std::sync::atomic::AtomicUsize> = (0..512).map(|_| 0.into()).collect();
-        run(name, |t, k, bytes| {
-            let at = (t * 128 + k) * 2;
-            let relaxed = std::sync::atomic::Ordering::Relaxed;
-            match bytes {
-                Some(bytes) => {
-                    let layout = std::alloc::Layout::from_size_align(bytes, 128).unwrap();
-                    // SAFETY: the layout is not empty.
-                    table[at].store(unsafe { heap.alloc(layout) } as usize, relaxed);
-                    table[at + 1].store(bytes, relaxed);
-                }
-                None => {
-                    let layout = std::alloc::Layout::from_size_align(table[at + 1].load(relaxed), 128).unwrap();
-                    // SAFETY: allocated above with this layout.
-                    unsafe { heap.dealloc(table[at].load(relaxed) as *mut u8, layout) };
-                }
-            }
-        });
-    }
-    locked("rlsf + mutex", peers::rlsf(512 << 20, 256).unwrap());
-    locked("talc + mutex", peers::talc(512 << 20, 256).unwrap());
-    locked("offset-alloc + mutex", Offsets::new(512 << 20, 256));
-    free_threaded("glibc", std::alloc::System);
-    free_threaded("mimalloc", mimalloc::MiMalloc);
-    free_threaded("jemalloc", tikv_jemallocator::Jemalloc);
-    println!("goals: >= 9 M/s, p99.9 <= 800 ns");
-}
-
 /// 16 buffers that grow by one token at a time, each to 4 MiB.
 fn kv() {
     const STEP: usize = 16 << 10;
@@ -531,6 +480,14 @@ fn main() {
         traces.push(random(1_000_000));
         return one(&traces, &arg(2), &arg(3), arg(4).parse().unwrap_or(1));
     }
+    if what == "tails" {
+        let arg = |n: usize| std::env::args().nth(n).unwrap_or_default();
+        traces.push(random(20_000));
+        traces.retain(|t| t.name.starts_with(&arg(3)));
+        let chosen = arg(2);
+        let some = |t| runners(t).into_iter().filter(|(name, _)| name.contains(&chosen)).collect();
+        return tails::tails(&traces, ticks_per_ns(), arg(4).parse().unwrap_or(0), &some);
+    }
     if what.is_empty() || what == "trim" {
         trim(&traces);
     }
@@ -543,7 +500,7 @@ fn main() {
         kv();
     }
     if what.is_empty() || what == "threads" {
-        threads();
+        threads::threads(&std::env::args().nth(2).unwrap_or_default());
     }
     if what.is_empty() || what == "speed" {
         traces.push(random(1_000_000));

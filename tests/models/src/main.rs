@@ -64,6 +64,10 @@ mod runtime {
             loom::thread::yield_now();
         }
 
+        pub fn rest() {
+            loom::thread::yield_now();
+        }
+
         pub fn wake(_word: &AtomicU32) {}
     }
 
@@ -147,7 +151,7 @@ unsafe impl Send for Counter {}
 
 impl Counter {
     fn new() -> Arc<Counter> {
-        Arc::new(Counter { lock: RawLock::of(AtomicU32::new(0), AtomicU32::new(0)), value: UnsafeCell::new(0) })
+        Arc::new(Counter { lock: RawLock::of([0; 5].map(AtomicU32::new)), value: UnsafeCell::new(0) })
     }
 
     fn add(&self) {
