@@ -137,14 +137,9 @@ private:
     /*
      * Before a run; false where it is to be served by the pool alone: then only signatures with a plan are replayed, and of
      * the others one in 16 is recorded.
-     *
-     * Another signature than before: areas nobody is using go back to the pool, so that shapes take turns in its pages.
      */
     bool begin(std::uint64_t signature) noexcept {
         const arenite_frame_stats_t stats = frames();
-        if (signature_.exchange(signature, std::memory_order_relaxed) != signature && stats.instances > 0) {
-            (void)(arenite_pool_trim(pool_, UINT64_MAX, nullptr) == ARENITE_OK);
-        }
         std::size_t bytes = 0;
         return !restless(stats) || arenite_frame_save(pool_, signature, nullptr, 0, &bytes) == ARENITE_OK ||
                skipped_.fetch_add(1, std::memory_order_relaxed) % 16 == 15;
@@ -160,7 +155,6 @@ private:
 
     arenite_pool_t *pool_ = nullptr;
     std::atomic<std::uint64_t> recorded_{0};
-    std::atomic<std::uint64_t> signature_{0};
     std::atomic<std::uint64_t> skipped_{0};
 };
 

@@ -206,15 +206,15 @@ impl Instance {
     /// The offset of an address in the area.
     #[inline]
     pub(crate) fn offset(&self, block: NonNull<u8>) -> Option<u64> {
-        let offset = (block.as_ptr() as usize).wrapping_sub(self.first.as_ptr() as usize);
-        (offset < self.bytes).then_some(offset as u64)
+        let offset = (block.as_ptr() as usize).wrapping_sub(self.area.first.as_ptr() as usize);
+        (offset < self.area.bytes).then_some(offset as u64)
     }
 
     #[inline]
     pub(crate) fn pointer(&self, offset: u64) -> NonNull<u8> {
-        debug_assert!(offset < self.bytes as u64);
-        // SAFETY: a plan's offsets lie inside the area, which was made as large as the plan says.
-        unsafe { self.first.add(offset as usize) }
+        debug_assert!(offset < self.area.bytes as u64);
+        // SAFETY: a plan's offsets lie inside the area, which is at least as large as the plan says.
+        unsafe { self.area.first.add(offset as usize) }
     }
 
     /// The slot live at an address, from any thread.
@@ -223,6 +223,14 @@ impl Instance {
         let live = &self.live[place as usize];
         let slot = live.load(Ordering::Acquire).checked_sub(1)?;
         (slot & REMOTE == 0).then_some((slot, live))
+    }
+
+    /// Whether no frame has it and nothing of its last one is live. Called under the table's lock.
+    pub(crate) fn is_idle(&self) -> bool {
+        self.parked.lock().as_mut().is_some_and(|replay| {
+            self.drain(replay);
+            replay.live() == 0
+        })
     }
 
     /// Frees a planned block from any thread. False where none starts there, or another thread freed it first.

@@ -6,11 +6,11 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use super::frame::{FrameStats, SharedPlan};
+use super::frame_area::{Area, Room};
 use super::pool::Pool;
 use super::pool_lock::Lock;
 use crate::error::Error;
 use crate::heap::frame::{FramePlan, Replay, ReplayStats};
-use crate::heap::{Handle, Request, Side};
 use crate::planner::sequence::Sequence;
 
 /// Set in a slot's number while another thread's free waits for the owner.
@@ -28,10 +28,8 @@ const MAX_BLOCKS: usize = 1 << 18;
 #[derive(Debug)]
 pub(crate) struct Instance {
     pub(crate) plan: SharedPlan,
-    pub(crate) first: NonNull<u8>,
-    pub(crate) bytes: usize,
-    /// The area in its region.
-    area: Handle,
+    /// At least as large as the plan.
+    pub(crate) area: Area,
     /// One more than the slot live at each place, 0 for none.
     pub(crate) live: Box<[AtomicU32]>,
     /// Slots other threads freed: a stack, linked through `next`, both one more than the slot. No lock, so that a fork
@@ -39,13 +37,8 @@ pub(crate) struct Instance {
     pub(crate) remote: AtomicU32,
     pub(crate) next: Box<[AtomicU32]>,
     /// The run, while no frame has it. Taken under the table's lock only.
-    parked: Lock<Option<Replay>>,
+    pub(super) parked: Lock<Option<Replay>>,
 }
-
-// SAFETY: the pointer names the pool's memory, which is not bound to a thread; everything else is atomic or locked.
-unsafe impl Send for Instance {}
-// SAFETY: as above.
-unsafe impl Sync for Instance {}
 
 /// A frame being recorded.
 #[derive(Debug, Default)]
@@ -113,7 +106,7 @@ impl Pool {
             self.shared.trace.frame(signature);
             return Entered::Pass;
         }
-        let plan = {
+        let (plan, room) = {
             let mut table = self.shared.frames.lock();
             table.stats.frames += 1;
             let Some(at) = table.entry(signature) else {
@@ -124,6 +117,10 @@ impl Pool {
                 let recording = Arc::new(Recording::default());
                 table.recordings.push(recording.clone());
                 self.shared.watchers.fetch_add(1, Ordering::Relaxed);
+                // Idle areas make room for what is recorded, which needs as much as they do.
+                let retired = table.retire(true);
+                drop(table);
+                self.release_areas(retired);
                 return Entered::Record(recording);
             };
             if let Some(entered) = table.resume(&plan) {
@@ -134,9 +131,15 @@ impl Pool {
                 table.stats.passed += 1;
                 return Entered::Pass;
             }
-            plan
+            let room = if self.has_addresses_to_spare() { table.room(&plan) } else { Room::of(&plan) };
+            (plan, room)
         };
-        let made = self.make_instance(&plan);
+        let made = self.take_area(&plan).or_else(|| {
+            // Those that are idle are too small.
+            self.release_idle_areas();
+            self.make_area(room).or_else(|| self.make_area(Room::of(&plan)))
+        });
+        let made = made.and_then(|area| self.occupy(&plan, area));
         let mut table = self.shared.frames.lock();
         match made {
             Some((instance, replay)) => {
@@ -148,46 +151,6 @@ impl Pool {
                 Entered::Pass
             }
         }
-    }
-
-    fn make_instance(&self, plan: &SharedPlan) -> Option<(Arc<Instance>, Replay)> {
-        let replay = Replay::new(plan).ok()?;
-        let zeros = |n: usize| {
-            let mut words = Vec::new();
-            words.try_reserve_exact(n).ok()?;
-            words.resize_with(n, || AtomicU32::new(0));
-            Some(words.into_boxed_slice())
-        };
-        let (live, next) = (zeros(plan.places())?, zeros(plan.len())?);
-        let bytes = usize::try_from(plan.bytes()).ok()?;
-        // Areas live long, so they are taken from below.
-        let request = Request::new(plan.bytes(), plan.align().bytes()).side(Side::Low);
-        let first = self.alloc_untraced(&request).ok()?;
-        let held = self.locate(first).and_then(|(mut inner, region, offset)| {
-            let heap = &mut inner.regions[region].as_mut()?.heap;
-            let area = heap.find(offset)?;
-            // Held: a pointer to the frame's first block is not mistaken for the area itself.
-            heap.hold(area).ok()?;
-            Some(area)
-        });
-        let Some(area) = held else {
-            // Served by the fallback, whose blocks cannot be held.
-            // SAFETY: the block was made a moment ago and nobody has seen it.
-            let freed = unsafe { self.free(first) };
-            debug_assert!(freed.is_ok());
-            return None;
-        };
-        let instance = Instance {
-            plan: plan.clone(),
-            first,
-            bytes,
-            area,
-            live,
-            remote: AtomicU32::new(0),
-            next,
-            parked: Lock::new(None),
-        };
-        Some((Arc::new(instance), replay))
     }
 
     /// Enters a frame whose plan the caller has. `None` where too many are in flight or there is no memory for its area.
@@ -210,10 +173,10 @@ impl Pool {
             plan
         };
         self.release_idle_areas();
-        let made = self.make_instance(&plan);
+        let made = self.make_area(Room::of(&plan)).and_then(|area| self.occupy(&plan, area));
         if let Some((instance, _)) = &made {
             if let Some(streams) = &self.shared.streams {
-                self.govern_area(&streams.resident, instance.first.as_ptr() as usize, instance.bytes);
+                self.govern_area(&streams.resident, instance.area.first.as_ptr() as usize, instance.area.bytes);
             }
         }
         let mut table = self.shared.frames.lock();
@@ -308,7 +271,7 @@ impl Pool {
     pub fn frame_stats(&self) -> FrameStats {
         let table = self.shared.frames.lock();
         let plans = table.entries.iter().filter(|e| e.plan.is_some()).count() as u32;
-        let area_bytes = table.instances.iter().map(|i| i.bytes as u64).sum();
+        let area_bytes = table.instances.iter().map(|i| i.area.bytes as u64).sum();
         FrameStats { plans, instances: table.instances.len() as u32, area_bytes, ..table.stats }
     }
 
@@ -353,16 +316,6 @@ impl Pool {
     pub(crate) fn watch_free(&self, block: NonNull<u8>) {
         for recording in &self.shared.frames.lock().recordings {
             recording.freed(block);
-        }
-    }
-
-    fn release_areas(&self, retired: Vec<Arc<Instance>>) {
-        for instance in retired {
-            let Some((mut inner, slot, _)) = self.locate(instance.first) else { continue };
-            if let Some(region) = &mut inner.regions[slot] {
-                let freed = region.heap.free_held(instance.area);
-                debug_assert!(freed.is_ok(), "an area is held until here");
-            }
         }
     }
 }
@@ -418,18 +371,29 @@ impl FrameTable {
         self.retire(false)
     }
 
+    /// What to make an area for `plan` large enough for: every plan there is, so that one area serves them in turn. A page
+    /// that no plan writes is not taken.
+    fn room(&self, plan: &SharedPlan) -> Room {
+        let plans = self.entries.iter().filter_map(|e| e.plan.as_ref());
+        plans.map(Room::of).fold(Room::of(plan), Room::both)
+    }
+
+    /// Takes out the smallest idle instance in whose area a plan has room.
+    pub(super) fn lend(&mut self, plan: &SharedPlan) -> Option<Arc<Instance>> {
+        let room = Room::of(plan);
+        let fits = |i: &Arc<Instance>| i.area.fits(room) && i.is_idle();
+        let fitting = (0..self.instances.len()).filter(|&i| fits(&self.instances[i]));
+        let at = fitting.min_by_key(|&i| self.instances[i].area.bytes)?;
+        Some(self.instances.swap_remove(at))
+    }
+
     /// Takes out the instances of which nothing is live: those whose plan is gone, or all.
     fn retire(&mut self, all: bool) -> Vec<Arc<Instance>> {
         let mut retired = Vec::new();
         let entries = &self.entries;
         self.instances.retain(|instance| {
             let current = entries.iter().any(|e| e.plan.as_ref().is_some_and(|p| Arc::ptr_eq(p, &instance.plan)));
-            let mut parked = instance.parked.lock();
-            let idle = (all || !current)
-                && parked.as_mut().is_some_and(|replay| {
-                    instance.drain(replay);
-                    replay.live() == 0
-                });
+            let idle = (all || !current) && instance.is_idle();
             if idle {
                 retired.push(instance.clone());
             }

@@ -4,6 +4,7 @@
 pub mod arena;
 pub mod cache;
 mod frame;
+mod frame_area;
 mod frame_table;
 pub mod incremental;
 mod incremental_guard;

@@ -11,6 +11,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <dlfcn.h>
+#include <string>
 
 namespace ort {
 
@@ -56,11 +57,13 @@ enum class Entry : int {
     ElementType = 60,
     DimensionsCount = 61,
     Dimensions = 62,
+    SymbolicDimensions = 63,
     ElementCount = 64,
     TypeAndShape = 65,
     CreateMemoryInfo = 68,
     DefaultAllocator = 78,
     ReleaseEnv = 92,
+    ReleaseStatus = 93,
     ReleaseMemoryInfo = 94,
     ReleaseSession = 95,
     ReleaseValue = 96,
@@ -108,13 +111,24 @@ public:
 
     const char *version() const { return version_; }
 
-    /* Calls an entry that returns a status; a failure ends the program. */
+    /* Calls an entry that returns a status. Empty, or what the host says went wrong. */
+    template <class... A>
+    std::string attempt(Entry entry, A... arguments) const {
+        Status *status = function<Status *(*)(A...)>(entry)(arguments...);
+        if (status == nullptr) {
+            return "";
+        }
+        const std::string message = function<const char *(*)(const Status *)>(Entry::ErrorMessage)(status);
+        release(Entry::ReleaseStatus, status);
+        return message.empty() ? "unknown error" : message;
+    }
+
+    /* The same for what has no reason to fail: a failure ends the program. */
     template <class... A>
     void call(Entry entry, A... arguments) const {
-        Status *status = function<Status *(*)(A...)>(entry)(arguments...);
-        if (status != nullptr) {
-            std::fprintf(stderr, "entry %d: %s\n", static_cast<int>(entry),
-                         function<const char *(*)(const Status *)>(Entry::ErrorMessage)(status));
+        const std::string message = attempt(entry, arguments...);
+        if (!message.empty()) {
+            std::fprintf(stderr, "entry %d: %s\n", static_cast<int>(entry), message.c_str());
             std::exit(3);
         }
     }

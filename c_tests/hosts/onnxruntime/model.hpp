@@ -4,75 +4,121 @@
 
 #include "api.hpp"
 
+#include <algorithm>
+#include <map>
+#include <string>
 #include <vector>
 
 namespace ort {
 
 using Dims = std::vector<std::int64_t>;
 
-struct Model {
-    Session *session = nullptr;
-    std::vector<const char *> input_names, output_names;
-    std::vector<Dims> declared;
-    std::vector<int> types;
+/* What the caller decides about inputs, by the names of the model. */
+struct Wishes {
+    std::map<std::string, std::int64_t> axes;   /* unknown dimensions; 1 otherwise */
+    std::map<std::string, std::int64_t> values; /* what fills an integer input; 1 otherwise */
 };
 
-inline Model describe(const Api &api, Session *session) {
+struct Input {
+    std::string name;
+    int type = 0;
+    Dims declared;
+    std::int64_t value = 1;
+};
+
+struct Model {
+    std::vector<Input> inputs;
+    std::vector<std::string> outputs;
+};
+
+inline Input describe_input(const Api &api, const Session *session, std::size_t index, const Wishes &wishes) {
+    Allocator *usual = nullptr;
+    char *name = nullptr;
+    TypeInfo *info = nullptr;
+    const ShapeInfo *shape = nullptr;
+    std::size_t rank = 0;
+    Input input;
+    api.call(Entry::DefaultAllocator, &usual);
+    api.call(Entry::InputName, session, index, usual, &name);
+    input.name = name;
+    usual->Free(usual, name);
+    api.call(Entry::InputTypeInfo, session, index, &info);
+    api.call(Entry::CastTypeInfo, info, &shape);
+    if (shape == nullptr) {
+        std::fprintf(stderr, "input %s is no tensor\n", input.name.c_str());
+        std::exit(2);
+    }
+    api.call(Entry::ElementType, shape, &input.type);
+    api.call(Entry::DimensionsCount, shape, &rank);
+    input.declared.resize(rank);
+    std::vector<const char *> axes(rank, "");
+    api.call(Entry::Dimensions, shape, input.declared.data(), rank);
+    api.call(Entry::SymbolicDimensions, shape, axes.data(), rank);
+    for (std::size_t i = 0; i < rank; i++) {
+        if (input.declared[i] < 0) {
+            const auto wish = wishes.axes.find(axes[i] != nullptr ? axes[i] : "");
+            input.declared[i] = wish != wishes.axes.end() ? wish->second : 1;
+        }
+    }
+    api.release(Entry::ReleaseTypeInfo, info);
+    if (element_bytes(input.type) == 0) {
+        std::fprintf(stderr, "input %s: element type %d is not supported\n", input.name.c_str(), input.type);
+        std::exit(2);
+    }
+    const auto value = wishes.values.find(input.name);
+    input.value = value != wishes.values.end() ? value->second : 1;
+    return input;
+}
+
+inline Model describe(const Api &api, const Session *session, const Wishes &wishes) {
     Model model;
-    model.session = session;
     Allocator *usual = nullptr;
     std::size_t inputs = 0, outputs = 0;
     api.call(Entry::DefaultAllocator, &usual);
     api.call(Entry::InputCount, session, &inputs);
     api.call(Entry::OutputCount, session, &outputs);
     for (std::size_t i = 0; i < inputs; i++) {
-        char *name = nullptr;
-        TypeInfo *info = nullptr;
-        const ShapeInfo *shape = nullptr;
-        int type = 0;
-        std::size_t rank = 0;
-        api.call(Entry::InputName, session, i, usual, &name);
-        api.call(Entry::InputTypeInfo, session, i, &info);
-        api.call(Entry::CastTypeInfo, info, &shape);
-        api.call(Entry::ElementType, shape, &type);
-        api.call(Entry::DimensionsCount, shape, &rank);
-        Dims dims(rank);
-        api.call(Entry::Dimensions, shape, dims.data(), rank);
-        for (std::int64_t &d : dims) {
-            d = d < 0 ? 1 : d;
-        }
-        api.release(Entry::ReleaseTypeInfo, info);
-        if (element_bytes(type) == 0) {
-            std::fprintf(stderr, "input %s: element type %d is not supported\n", name, type);
-            std::exit(2);
-        }
-        model.input_names.push_back(name);
-        model.declared.push_back(dims);
-        model.types.push_back(type);
+        model.inputs.push_back(describe_input(api, session, i, wishes));
     }
     for (std::size_t i = 0; i < outputs; i++) {
         char *name = nullptr;
         api.call(Entry::OutputName, session, i, usual, &name);
-        model.output_names.push_back(name);
+        model.outputs.push_back(name);
+        usual->Free(usual, name);
     }
     return model;
 }
 
-/* Made-up data: a repeating ramp; integers are 16000, which sampling rates and indices of the usual models accept. */
-inline std::vector<char> made_up(const Dims &dims, int type) {
+template <class T>
+void fill(std::vector<char> &data, std::int64_t value) {
+    T *at = reinterpret_cast<T *>(data.data());
+    std::fill(at, at + data.size() / sizeof(T), static_cast<T>(value));
+}
+
+/* Made-up data: a repeating ramp for floats, zeros for other sizes of float, one number for integers. */
+inline std::vector<char> made_up(const Dims &dims, const Input &input) {
     std::size_t count = 1;
     for (std::int64_t d : dims) {
         count *= static_cast<std::size_t>(d);
     }
-    std::vector<char> data(count * element_bytes(type));
-    for (std::size_t i = 0; i < count; i++) {
-        if (type == 1) {
+    std::vector<char> data(count * element_bytes(input.type));
+    switch (input.type) {
+    case 1:
+        for (std::size_t i = 0; i < count; i++) {
             reinterpret_cast<float *>(data.data())[i] = float(i % 251) / 251.f;
-        } else if (type == 7 && dims.size() <= 1) {
-            reinterpret_cast<std::int64_t *>(data.data())[i] = 16000;
-        } else if (type == 6) {
-            reinterpret_cast<std::int32_t *>(data.data())[i] = std::int32_t(i % 251);
         }
+        break;
+    case 2: case 3:
+        fill<std::uint8_t>(data, input.value);
+        break;
+    case 6: case 12:
+        fill<std::int32_t>(data, input.value);
+        break;
+    case 7: case 13:
+        fill<std::int64_t>(data, input.value);
+        break;
+    default:
+        break;
     }
     return data;
 }

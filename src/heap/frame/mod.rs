@@ -8,6 +8,7 @@
 mod detect;
 mod plan;
 mod replay;
+mod warm;
 
 pub use detect::{Detector, Repeat};
 pub use plan::FramePlan;

@@ -3,11 +3,12 @@
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 
+use super::warm::warm;
 use crate::error::Error;
 use crate::heap::GRANULE;
 use crate::planner::check::check;
 use crate::planner::sequence::{Block, Sequence};
-use crate::planner::{plan, Options};
+use crate::planner::{plan, Options, Strategy};
 use crate::units::{Align, Bytes, DEFAULT_ALIGN};
 
 /// One block of the sequence: 20 bytes, so that a frame's slots stay in the cache.
@@ -66,8 +67,14 @@ impl FramePlan {
     /// Plans a recorded sequence with at most `effort` search nodes, for plans made beforehand.
     pub fn with_effort(sequence: &Sequence, effort: u64) -> Result<FramePlan, Error> {
         let problem = sequence.problem(DEFAULT_ALIGN)?;
-        let plan = plan(&problem, &Options { effort: Some(effort), ..Options::default() })?;
-        FramePlan::with_offsets(sequence, &plan.offsets)
+        let mut best = plan(&problem, &Options { effort: Some(effort), ..Options::default() })?;
+        // In the order of the requests it is as a heap would do it, so that what is written is more often in the cache.
+        let in_order = plan(&problem, &Options::of(Strategy::FirstFit))?;
+        if in_order.arena_bytes <= best.arena_bytes {
+            best = in_order;
+        }
+        warm(&problem, &mut best.offsets, best.arena_bytes);
+        FramePlan::with_offsets(sequence, &best.offsets)
     }
 
     /// Takes offsets from elsewhere, which are checked first. `Argument` where they are not a valid plan.
