@@ -102,21 +102,34 @@ static void persistent_contents_survive(void) {
     arenite_incremental_destroy(i);
 }
 
+static void *base(const arenite_incremental_t *i, uint32_t allocation_type) {
+    void *data = NULL;
+    CHECK_OK(arenite_incremental_base(i, allocation_type, &data));
+    return data;
+}
+
 /* Behaviours 1 and 24. */
 static void release_and_acquire(void) {
     arenite_incremental_t *i = create(0);
     uint32_t has = 9;
     size_t main_bytes = 9, persistent_bytes = 9;
     unsigned char *data;
+    void *nothing = NULL;
     CHECK_OK(arenite_incremental_has_memory(i, &has));
     CHECK_EQ(has, 0);
     CHECK_OK(arenite_incremental_execute(i, 0, 2));
     CHECK_OK(arenite_incremental_allocation_info(i, &main_bytes, &persistent_bytes));
     CHECK(main_bytes >= 57 && persistent_bytes == 0);
     data = at(i, 0);
+    CHECK(base(i, kAreniteArenaRw) == data);
+    CHECK(base(i, kAreniteArenaRwPersistent) == NULL && base(i, kAreniteDynamic) == NULL);
+    CHECK_STATUS(arenite_incremental_base(i, 99, &nothing), ARENITE_ERR_ARGUMENT);
+    CHECK_STATUS(arenite_incremental_base(i, kAreniteArenaRw, NULL), ARENITE_ERR_NULL);
+    CHECK_STATUS(arenite_incremental_base(NULL, kAreniteArenaRw, &nothing), ARENITE_ERR_NULL);
     CHECK_OK(arenite_incremental_acquire(i));
     CHECK(at(i, 0) == data);
     CHECK_OK(arenite_incremental_release(i));
+    CHECK(base(i, kAreniteArenaRw) == NULL);
     CHECK_OK(arenite_incremental_has_memory(i, &has));
     CHECK_EQ(has, 0);
     CHECK(at(i, 0) == NULL);

@@ -2665,6 +2665,17 @@ arenite_status_t arenite_incremental_allocation_info(const struct arenite_increm
                                                      size_t *out_main_bytes,
                                                      size_t *out_persistent_bytes);
 
+/**
+ * Writes where the arena of tensors of a kind begins: the main arena for `kAreniteArenaRw`, the persistent one for
+ * `kAreniteArenaRwPersistent`; null for all other kinds and while the arena holds no bytes. TFLite's BasePointer.
+ *
+ * Valid until `arenite_incremental_generation` changes.
+ */
+ARENITE_NODISCARD
+arenite_status_t arenite_incremental_base(const struct arenite_incremental_t *incremental,
+                                          uint32_t allocation_type,
+                                          void **out_base);
+
 /** Copies the record of the last failing call. */
 ARENITE_NODISCARD
 arenite_status_t arenite_incremental_last_failure(const struct arenite_incremental_t *incremental,

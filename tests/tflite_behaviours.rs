@@ -353,6 +353,28 @@ fn a_better_plan_is_adopted_and_later_ranges_are_placed_around_it() {
 }
 
 #[test]
+fn a_placement_is_brought_back_shares_included() {
+    let ops = [op(&[0], &[1], &[]), op(&[1], &[2], &[4]), op(&[2], &[3], &[])];
+    let mut g = Graph::new(5, &[0], &ops, &[3]).size(&[(1, 24), (2, 24)]);
+    let mut p = g.run();
+    let (then, offsets) = (p.placement(), (0..5).map(|t| at(&p, t)).collect::<Vec<_>>());
+    assert_eq!(offsets[1], offsets[2], "in place");
+    // Another shape, in which the two cannot share any more.
+    g = g.size(&[(2, 48)]);
+    p.reset();
+    p.execute(&g, 0, 2).unwrap();
+    assert_ne!(at(&p, 1), at(&p, 2));
+    p.reset();
+    p.restore(&then);
+    assert!(p.has_memory());
+    assert_eq!((0..5).map(|t| at(&p, t)).collect::<Vec<_>>(), offsets);
+    assert_eq!(p.bytes(), g.size(&[(2, 24)]).run().bytes());
+    // It goes on from there as from any placement.
+    p.reset_after(0);
+    assert_eq!(at(&p, 3), None);
+}
+
+#[test]
 fn errors_leave_the_state_as_it_was() {
     let mut g = s_graph();
     let mut p = g.run();

@@ -18,6 +18,14 @@
  * Header only, over the C interface: link with arenite::arenite. It needs no header of TensorFlow Lite's: everything it
  * uses of the host it finds through the traits. C++14, no exceptions, no RTTI.
  *
+ * Three more members of the traits, each optional:
+ *
+ *     static constexpr int kNullBufferHandle = kTfLiteNullBufferHandle;   // tensors with another handle keep their address
+ *     static void OnArenaAlloc(int subgraph, int arena, size_t bytes);    // as tflite::OnTfLiteArenaAlloc of its profiler:
+ *     static void OnArenaDealloc(int subgraph, int arena, size_t bytes);  // arena 0 is the main one, 1 the persistent one
+ *
+ * The newest versions pass a TfLiteAllocator to their planner: pass it here as well, and both arenas are its memory.
+ *
  * Offsets and sharing are those of TFLite's ArenaPlanner, except where that corrupts: a tensor that grew without a reset
  * never lands on a live one, and with the default flags neither does a reshape that is modified in place.
  * Threads: as TFLite's planner, one at a time.
@@ -49,6 +57,30 @@ uint64_t inplace_flags(const Registration &, long) {
     return 0;
 }
 
+/* In some versions a tensor whose bytes a delegate holds, known by a handle, gets no address from the planner. */
+template <class Host, class Tensor>
+auto is_elsewhere(const Tensor &t, int) -> decltype(t.buffer_handle != Host::kNullBufferHandle) {
+    return t.buffer_handle != Host::kNullBufferHandle;
+}
+template <class Host, class Tensor>
+bool is_elsewhere(const Tensor &, long) {
+    return false;
+}
+
+/* The profiler's events, for hosts that have one. */
+template <class Host>
+auto tell_taken(int subgraph, int arena, size_t bytes, int) -> decltype(Host::OnArenaAlloc(subgraph, arena, bytes)) {
+    return Host::OnArenaAlloc(subgraph, arena, bytes);
+}
+template <class Host>
+void tell_taken(int, int, size_t, long) {}
+template <class Host>
+auto tell_given(int subgraph, int arena, size_t bytes, int) -> decltype(Host::OnArenaDealloc(subgraph, arena, bytes)) {
+    return Host::OnArenaDealloc(subgraph, arena, bytes);
+}
+template <class Host>
+void tell_given(int, int, size_t, long) {}
+
 struct DestroyGraph {
     void operator()(arenite_graph_t *g) const { (void)arenite_graph_destroy(g); }
 };
@@ -68,16 +100,34 @@ class Planner final : public Host::MemoryPlanner {
 
   public:
     /* `flags`: further ARENITE_INCREMENTAL_ bits, for instance ARENITE_INCREMENTAL_TFLITE_SHARING. */
-    Planner(Context *context, std::unique_ptr<GraphInfo> graph, bool preserve_all, int alignment, int = 0,
+    Planner(Context *context, std::unique_ptr<GraphInfo> graph, bool preserve_all, int alignment, int subgraph = 0,
             uint32_t flags = 0)
-        : context_(context), info_(std::move(graph)) {
+        : context_(context), info_(std::move(graph)), subgraph_(subgraph) {
         options_.struct_size = sizeof options_;
         options_.flags = flags | (preserve_all ? ARENITE_INCREMENTAL_PRESERVE_ALL : 0u);
         options_.alignment = alignment > 0 ? static_cast<uint32_t>(alignment) : 0u;
     }
+
+    /* `allocator`: a TfLiteAllocator, null for the system's memory. It outlives the planner; its `reallocate` is not used. */
+    template <class Allocator>
+    Planner(Context *context, std::unique_ptr<GraphInfo> graph, bool preserve_all, int alignment, int subgraph,
+            Allocator *allocator, uint32_t flags = 0)
+        : Planner(context, std::move(graph), preserve_all, alignment, subgraph, flags) {
+        if (allocator == nullptr) return;
+        options_.main.kind = ARENITE_SOURCE_CALLBACKS;
+        options_.main.allocate = allocator->allocate;
+        options_.main.deallocate = allocator->deallocate;
+        options_.main.user = allocator->data;
+        options_.persistent = options_.main;
+    }
+
     Planner(const Planner &) = delete;
     Planner &operator=(const Planner &) = delete;
-    ~Planner() override = default;
+    ~Planner() override {
+        planner_.reset();
+        retired_.clear();
+        Tell();
+    }
 
     Status PlanAllocations() override {
         detail::Graph graph;
@@ -104,8 +154,9 @@ class Planner final : public Host::MemoryPlanner {
             arenite_incremental_execute(planner_.get(), first, last) != ARENITE_OK) {
             return Fail(planner_.get());
         }
-        Resolve();
         retired_.clear();
+        Resolve();
+        Tell();
         return Host::kOk;
     }
 
@@ -124,6 +175,8 @@ class Planner final : public Host::MemoryPlanner {
     Status ReleaseNonPersistentMemory() override {
         if (!planner_) return Host::kOk;
         if (arenite_incremental_release(planner_.get()) != ARENITE_OK) return Fail(planner_.get());
+        retired_.clear();
+        Tell();
         for (size_t t = 0; t < info_->num_tensors(); t++) {
             auto *tensor = info_->tensor(t);
             if (static_cast<uint32_t>(tensor->allocation_type) == kAreniteArenaRw) tensor->data.raw = nullptr;
@@ -134,7 +187,9 @@ class Planner final : public Host::MemoryPlanner {
     Status AcquireNonPersistentMemory() override {
         if (!planner_) return Report("PlanAllocations comes first");
         if (arenite_incremental_acquire(planner_.get()) != ARENITE_OK) return Fail(planner_.get());
+        retired_.clear();
         Resolve();
+        Tell();
         return Host::kOk;
     }
 
@@ -154,7 +209,16 @@ class Planner final : public Host::MemoryPlanner {
 
     void GetAllocInfo(size_t *arena, size_t *persistent) const override {
         *arena = *persistent = 0;
-        if (planner_) (void)arenite_incremental_allocation_info(planner_.get(), arena, persistent);
+        if (planner_) (void)(arenite_incremental_allocation_info(planner_.get(), arena, persistent) == ARENITE_OK);
+    }
+
+    /* Where the arena of tensors of an allocation type begins; 0 where there is none. No part of the interface, but of
+     * TFLite's own planner, for tests. */
+    template <class AllocationType>
+    intptr_t BasePointer(AllocationType type) const {
+        void *base = nullptr;
+        if (!planner_ || arenite_incremental_base(planner_.get(), static_cast<uint32_t>(type), &base) != ARENITE_OK) return 0;
+        return reinterpret_cast<intptr_t>(base);
     }
 
   private:
@@ -225,6 +289,18 @@ class Planner final : public Host::MemoryPlanner {
         return Host::kOk;
     }
 
+    /* Tells the profiler which arenas have other sizes than when it was told last. */
+    void Tell() {
+        size_t held[2] = {0, 0};
+        GetAllocInfo(&held[0], &held[1]);
+        for (int a = 0; a < 2; a++) {
+            if (held[a] == told_[a]) continue;
+            if (held[a] > 0) detail::tell_taken<Host>(subgraph_, a, held[a], 0);
+            if (told_[a] > 0) detail::tell_given<Host>(subgraph_, a, told_[a], 0);
+            told_[a] = held[a];
+        }
+    }
+
     /* Tells the host where its tensors are, and takes back addresses that it had from here and that have ended. */
     void Resolve() {
         given_.resize(info_->num_tensors(), nullptr);
@@ -233,6 +309,7 @@ class Planner final : public Host::MemoryPlanner {
             const uint32_t kind = static_cast<uint32_t>(tensor->allocation_type);
             void *data = nullptr;
             if (kind != kAreniteArenaRw && kind != kAreniteArenaRwPersistent) continue;
+            if (detail::is_elsewhere<Host>(*tensor, 0)) continue;
             if (arenite_incremental_resolve(planner_.get(), static_cast<uint32_t>(t), &data, nullptr) != ARENITE_OK) {
                 data = nullptr;
             }
@@ -243,6 +320,8 @@ class Planner final : public Host::MemoryPlanner {
 
     Context *context_;
     std::unique_ptr<GraphInfo> info_;
+    int subgraph_;
+    size_t told_[2] = {0, 0};
     arenite_incremental_options_t options_{};
     detail::Incremental planner_;
     std::vector<detail::Incremental> retired_;

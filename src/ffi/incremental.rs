@@ -9,6 +9,7 @@ use super::incremental_options::{arenite_incremental_options_t, read_incremental
 use super::session::write_address;
 use super::status::{arenite_failure_t, arenite_status_t};
 use crate::error::Error;
+use crate::graph::incremental::Arena;
 use crate::graph::owned::Graph;
 use crate::graph::tables::{Allocation, Tables};
 use crate::runtime::incremental::IncrementalArena;
@@ -294,6 +295,36 @@ pub unsafe extern "C" fn arenite_incremental_allocation_info(
         let held = i.arena.allocation_info();
         main.write(held.0);
         persistent.write(held.1);
+        Ok(())
+    };
+    // SAFETY: the caller's contract on `incremental`.
+    unsafe { handle::shared(incremental, body) }
+}
+
+/// Writes where the arena of tensors of a kind begins: the main arena for `kAreniteArenaRw`, the persistent one for
+/// `kAreniteArenaRwPersistent`; null for all other kinds and while the arena holds no bytes. TFLite's BasePointer.
+///
+/// Valid until `arenite_incremental_generation` changes.
+///
+/// # Safety
+/// `incremental` is null or live; `out_base` is null or valid for one write.
+#[no_mangle]
+#[must_use]
+pub unsafe extern "C" fn arenite_incremental_base(
+    incremental: *const arenite_incremental_t,
+    allocation_type: u32,
+    out_base: *mut *mut c_void,
+) -> arenite_status_t {
+    let body = |i: &IncrementalInner| {
+        // SAFETY: the caller's contract on `out_base`.
+        let out = unsafe { guard::out(out_base, "out_base is null") }?;
+        let arena = match Allocation::try_from(allocation_type)? {
+            Allocation::ArenaRw => Some(Arena::Main),
+            Allocation::ArenaRwPersistent => Some(Arena::Persistent),
+            _ => None,
+        };
+        let base = arena.and_then(|a| i.arena.base(a));
+        out.write(base.map_or(core::ptr::null_mut(), |b| b.as_ptr().cast()));
         Ok(())
     };
     // SAFETY: the caller's contract on `incremental`.

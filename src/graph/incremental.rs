@@ -77,6 +77,17 @@ pub struct Incremental {
     committed: bool,
 }
 
+/// All places at one moment; see [`Incremental::placement`].
+#[derive(Clone, Debug)]
+pub struct Placement {
+    lives: Vec<(i32, i32)>,
+    shares: Vec<(u32, u32)>,
+    records: Vec<Option<Record>>,
+    persistent: Bytes,
+    high_water: Bytes,
+    last_node: i32,
+}
+
 impl Incremental {
     /// Tensors go to multiples of `align`. With `preserve_all` nothing is released and nothing shared.
     pub fn new(align: Align, preserve_all: bool) -> Incremental {
@@ -381,6 +392,31 @@ impl Incremental {
             r.offset = offset(t).unwrap_or(r.offset);
             self.high_water = self.high_water.max(r.offset.saturating_add(r.size));
         }
+    }
+
+    /// What is placed, to be brought back by [`Incremental::restore`].
+    pub fn placement(&self) -> Placement {
+        Placement {
+            lives: self.first.iter().copied().zip(self.last.iter().copied()).collect(),
+            shares: self.root.iter().copied().zip(self.via.iter().copied()).collect(),
+            records: self.records.clone(),
+            persistent: self.persistent,
+            high_water: self.high_water,
+            last_node: self.last_node,
+        }
+    }
+
+    /// Places everything as it was placed then, and commits. The caller knows that since that placement no plan was made,
+    /// and that sizes, kinds and temporaries are those of then.
+    pub fn restore(&mut self, then: &Placement) {
+        self.grow(then.records.len().max(self.records.len()));
+        for (t, (&(first, last), &(root, via))) in then.lives.iter().zip(&then.shares).enumerate() {
+            (self.first[t], self.last[t], self.root[t], self.via[t]) = (first, last, root, via);
+        }
+        self.records.fill(None);
+        self.records[..then.records.len()].copy_from_slice(&then.records);
+        (self.persistent, self.high_water) = (then.persistent, then.high_water);
+        (self.last_node, self.committed) = (then.last_node, true);
     }
 
     /// Forgets every place, in both arenas, and keeps the lifetimes.

@@ -280,6 +280,15 @@ impl IncrementalArena {
         (self.main.bytes(), self.persistent.bytes())
     }
 
+    /// Where an arena begins; `None` while it holds no bytes.
+    pub fn base(&self, arena: Arena) -> Option<NonNull<u8>> {
+        let store = match arena {
+            Arena::Main => &self.main,
+            Arena::Persistent => &self.persistent,
+        };
+        store.base().filter(|_| store.bytes() > 0)
+    }
+
     /// Bytes the main and the persistent arena need, unrounded.
     pub fn planned_bytes(&self) -> (Bytes, Bytes) {
         self.plan.bytes()

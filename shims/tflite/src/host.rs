@@ -2,6 +2,7 @@
 
 use core::ffi::{c_int, c_void, CStr};
 use core::mem::{size_of, transmute, transmute_copy};
+use core::ops::Range;
 use std::ffi::CString;
 use std::sync::Mutex;
 
@@ -51,7 +52,11 @@ static HOSTS: Mutex<Vec<&'static Host>> = Mutex::new(Vec::new());
 pub unsafe fn of(graph: *const GraphInfo) -> Option<&'static Host> {
     // SAFETY: the contract.
     let table = unsafe { (*graph).vtable };
-    at(table.cast())
+    // Asking the dynamic linker takes longer than making a small planner.
+    let hosts = HOSTS.lock().unwrap_or_else(|e| e.into_inner());
+    let known = hosts.iter().find(|h| h.layout.as_ref().is_ok_and(|l| l.graph_info == table)).copied();
+    drop(hosts);
+    known.or_else(|| at(table.cast()))
 }
 
 /// The library that an address lies in.
@@ -92,6 +97,39 @@ fn library_of(address: *const c_void) -> Option<(CString, usize)> {
     Some((path.to_owned(), info.dli_fbase as usize))
 }
 
+/// All addresses of the library that is loaded at `base`, empty where it cannot be told. Asked once: the dynamic linker
+/// takes tens of microseconds to say which library an address is in, and there are some thirty symbols to look at.
+fn addresses_of(base: usize) -> Range<usize> {
+    struct Search {
+        base: usize,
+        found: Range<usize>,
+    }
+    unsafe extern "C" fn look(info: *mut libc::dl_phdr_info, _: usize, search: *mut c_void) -> c_int {
+        // SAFETY: the linker passes a struct that is live during the call.
+        let info = unsafe { &*info };
+        // SAFETY: what `addresses_of` passed below.
+        let search = unsafe { &mut *search.cast::<Search>() };
+        if info.dlpi_phdr.is_null() {
+            return 0;
+        }
+        // SAFETY: the library's table with that many rows.
+        let rows = unsafe { core::slice::from_raw_parts(info.dlpi_phdr, info.dlpi_phnum.into()) };
+        let loaded = || rows.iter().filter(|r| r.p_type == libc::PT_LOAD);
+        let at = |offset| (info.dlpi_addr as usize).wrapping_add(usize::try_from(offset).unwrap_or(0));
+        let start = loaded().map(|r| at(r.p_vaddr)).min().unwrap_or(0);
+        let end = loaded().map(|r| at(r.p_vaddr).wrapping_add(r.p_memsz as usize)).max().unwrap_or(0);
+        if !(start..end).contains(&search.base) {
+            return 0;
+        }
+        search.found = start..end;
+        1
+    }
+    let mut search = Search { base, found: 0..0 };
+    // SAFETY: the callback's contract is kept: it gets our struct, which outlives the call.
+    unsafe { libc::dl_iterate_phdr(Some(look), (&raw mut search).cast()) };
+    search.found
+}
+
 fn examine(path: &CStr, base: usize) -> Host {
     let text = path.to_string_lossy().into_owned();
     // SAFETY: a terminated string; nothing is loaded that is not loaded already, so no code of it runs.
@@ -100,7 +138,7 @@ fn examine(path: &CStr, base: usize) -> Host {
         let layout = Err("it cannot be opened again".into());
         return Host { path: text, constructor: None, layout, library: None, base };
     }
-    let library = Library { handle, base };
+    let library = Library { handle, addresses: addresses_of(base) };
     // The handle's own scope begins with the library itself, so this is not our function of the same name.
     let constructor = library.own(abi::CONSTRUCTOR).map(|p| {
         // SAFETY: the mangled name states the signature.
@@ -112,7 +150,8 @@ fn examine(path: &CStr, base: usize) -> Host {
 #[derive(Debug)]
 struct Library {
     handle: *mut c_void,
-    base: usize,
+    /// Where it is loaded.
+    addresses: Range<usize>,
 }
 
 impl Library {
@@ -125,7 +164,7 @@ impl Library {
 
     /// A symbol that the library itself defines.
     fn own(&self, name: &str) -> Option<*mut c_void> {
-        self.symbol(name).filter(|&p| library_of(p).is_some_and(|(_, base)| base == self.base))
+        self.symbol(name).filter(|&p| self.addresses.contains(&(p as usize)))
     }
 
     fn layout(&self) -> Result<Layout, String> {

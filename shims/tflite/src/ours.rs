@@ -21,7 +21,7 @@ struct Object {
     graph: *mut GraphInfo,
     context: *mut Context,
     subgraph: i32,
-    entry: usize,
+    entry: Option<usize>,
     delete: Delete,
     /// A panic left the state in the middle of something.
     poisoned: bool,

@@ -1,9 +1,7 @@
 //! Our planner for one subgraph of the host's.
 
-use std::rc::Rc;
-
 use arenite::error::Error;
-use arenite::graph::incremental::{Arena, Incremental, Record, UNSET};
+use arenite::graph::incremental::{Arena, Incremental, Placement, Record, UNSET};
 use arenite::graph::tables::{Allocation, Tables};
 use arenite::planner::bound::lower_bound;
 use arenite::planner::check::check;
@@ -13,11 +11,38 @@ use arenite::view::{html, svg, Overview, Report, Several};
 
 use crate::memory::{Contents, Memory};
 use crate::report::Figures;
-use crate::settings::{cpu_ns, Settings};
+use crate::settings::Settings;
 use crate::tables::View;
 
-/// Plans of the last few problems: control flow and changing shapes come back to the same ones.
+/// Placements of the last few sets of sizes: control flow and changing shapes come back to the same ones.
 const CACHED: usize = 8;
+
+/// What a whole graph's placement follows from, once lifetimes are planned, and what came of it.
+struct Known {
+    /// Size and kind of every tensor.
+    tensors: Vec<(u64, Allocation)>,
+    /// The temporaries of every node, one list after the other, each with a -1 behind it.
+    temporaries: Vec<i32>,
+    placement: Placement,
+    figures: Figures,
+    tflite_bytes: u64,
+}
+
+impl Known {
+    fn is_of(&self, view: &View<'_>) -> bool {
+        self.tensors.len() == view.tensor_count()
+            && self.tensors.iter().enumerate().all(|(t, &seen)| seen == sized(view, t))
+            && self.temporaries.iter().copied().eq(temporaries(view))
+    }
+}
+
+fn sized(view: &View<'_>, t: usize) -> (u64, Allocation) {
+    (view.tensor(t).bytes.unwrap_or(0), view.allocation(t))
+}
+
+fn temporaries<'a>(view: &'a View<'_>) -> impl Iterator<Item = i32> + 'a {
+    (0..view.node_count()).flat_map(|i| view.node(i).temporaries.iter().copied().chain([-1]))
+}
 
 /// What is known of one subgraph.
 pub struct State {
@@ -29,8 +54,8 @@ pub struct State {
     fresh: bool,
     main: Memory,
     persistent: Memory,
-    /// Problems solved before, the latest last.
-    cache: Vec<(Problem, Rc<Plan>)>,
+    /// Whole graphs placed since the plan, the latest last.
+    known: Vec<Known>,
     /// What reports say.
     pub figures: Figures,
 }
@@ -51,39 +76,45 @@ impl State {
             fresh: true,
             main: Memory::default(),
             persistent: Memory::default(),
-            cache: Vec::new(),
+            known: Vec::new(),
             figures,
         }
     }
 
+    /// Processor time where a report will say it, else 0: asking costs as much as planning a small graph.
+    fn now(&self) -> u64 {
+        self.settings.report.as_ref().map_or(0, |_| crate::settings::cpu_ns())
+    }
+
     /// Finds lifetimes; all places are forgotten, memory is kept.
     pub fn plan(&mut self, view: &View<'_>) -> Result<(), Error> {
-        let start = cpu_ns();
+        let start = self.now();
         self.fresh = true;
+        self.known.clear();
         let done = self.incremental.plan(view);
         self.figures.plans += 1;
-        self.figures.plan_ns += cpu_ns() - start;
+        self.figures.plan_ns += self.now() - start;
         done
     }
 
     /// Places the tensors of nodes `first ..= last`, takes the memory and tells the host where.
     pub fn execute(&mut self, view: &View<'_>, first: i32, last: i32) -> Result<(), Error> {
-        let start = cpu_ns();
-        self.incremental.execute(view, first, last)?;
-        let tflite_bytes = self.incremental.bytes().0;
+        let start = self.now();
         let whole = self.fresh && first <= 0 && i64::from(last) + 1 >= view.node_count() as i64;
-        if whole {
-            self.improve()?;
+        let tflite_bytes = if whole {
+            self.place_whole(view, first, last)?
         } else {
+            self.incremental.execute(view, first, last)?;
             (self.figures.placed_by, self.figures.optimal) = ("incremental", false);
-        }
-        let planned = cpu_ns() - start;
+            self.incremental.bytes().0
+        };
+        let planned = self.now() - start;
         if self.settings.verify {
             self.verify()?;
         }
-        let start = cpu_ns();
+        let start = self.now();
         self.commit(view)?;
-        self.figures.execute_ns += planned + cpu_ns() - start;
+        self.figures.execute_ns += planned + (self.now() - start);
         self.fresh &= (0..view.tensor_count()).all(|t| self.incremental.record(t).is_none());
         let (main, persistent) = self.incremental.bytes();
         let f = &mut self.figures;
@@ -95,6 +126,34 @@ impl State {
         f.peak_tflite_bytes = f.peak_tflite_bytes.max(tflite_bytes);
         f.held_bytes = self.main.capacity() as u64;
         Ok(())
+    }
+
+    /// Places a graph of which nothing is placed; what TFLite's rule needs for it.
+    fn place_whole(&mut self, view: &View<'_>, first: i32, last: i32) -> Result<u64, Error> {
+        if let Some(at) = self.known.iter().rposition(|k| k.is_of(view)) {
+            let known = self.known.remove(at);
+            self.incremental.restore(&known.placement);
+            let (f, seen) = (&mut self.figures, &known.figures);
+            (f.buffers, f.total_bytes, f.lower_bound) = (seen.buffers, seen.total_bytes, seen.lower_bound);
+            (f.placed_by, f.optimal) = (seen.placed_by, seen.optimal);
+            let tflite_bytes = known.tflite_bytes;
+            self.known.push(known);
+            return Ok(tflite_bytes);
+        }
+        self.incremental.execute(view, first, last)?;
+        let tflite_bytes = self.incremental.bytes().0;
+        self.improve()?;
+        if self.known.len() == CACHED {
+            self.known.remove(0);
+        }
+        self.known.push(Known {
+            tensors: (0..view.tensor_count()).map(|t| sized(view, t)).collect(),
+            temporaries: temporaries(view).collect(),
+            placement: self.incremental.placement(),
+            figures: self.figures.clone(),
+            tflite_bytes,
+        });
+        Ok(tflite_bytes)
     }
 
     /// Main-arena tensors with bytes, as a problem, and which tensor each buffer is.
@@ -132,7 +191,7 @@ impl State {
         if self.strategy == Strategy::GreedyBySize || (self.strategy == Strategy::Auto && (f.optimal || near)) {
             return Ok(());
         }
-        let plan = self.solve(problem)?;
+        let plan = plan(&problem, &Options { effort: Some(self.settings.effort), ..Options::of(self.strategy) })?;
         let f = &mut self.figures;
         f.lower_bound = f.lower_bound.max(plan.lower_bound);
         // What searches is never worse than TFLite; a rule that was asked for by name is obeyed.
@@ -144,27 +203,6 @@ impl State {
         (f.optimal, f.placed_by) = (plan.optimal, plan.strategy.name());
         self.incremental.adopt(|t| ids.binary_search(&t).ok().map(|i| plan.offsets[i]));
         Ok(())
-    }
-
-    fn solve(&mut self, problem: Problem) -> Result<Rc<Plan>, Error> {
-        let same = |p: &Problem| {
-            p.len() == problem.len()
-                && p.buffers().iter().zip(problem.buffers()).all(|(a, b)| a.spec == b.spec)
-                && (0..p.len()).all(|i| p.hull(i) == problem.hull(i))
-        };
-        if let Some(at) = self.cache.iter().position(|(p, _)| same(p)) {
-            let known = self.cache.remove(at);
-            let plan = known.1.clone();
-            self.cache.push(known);
-            return Ok(plan);
-        }
-        let options = Options { effort: Some(self.settings.effort), ..Options::of(self.strategy) };
-        let made = Rc::new(plan(&problem, &options)?);
-        if self.cache.len() == CACHED {
-            self.cache.remove(0);
-        }
-        self.cache.push((problem, made.clone()));
-        Ok(made)
     }
 
     /// Checks that no two live tensors share bytes, with code that no strategy uses.

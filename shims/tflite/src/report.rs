@@ -82,35 +82,38 @@ fn entries() -> std::sync::MutexGuard<'static, Vec<Entry>> {
     ENTRIES.lock().unwrap_or_else(|e| e.into_inner())
 }
 
-/// Enters a planner. `key` is shared by the subgraphs of an interpreter while it lives; 0 where nothing is known.
-pub fn enter(library: &'static str, key: usize, subgraph: i32, figures: Figures) -> usize {
+/// Enters a planner; `None` where nobody wants to read about it. `key` is shared by the subgraphs of an interpreter while it
+/// lives; 0 where nothing is known.
+pub fn enter(library: &'static str, key: usize, subgraph: i32, figures: Figures) -> Option<usize> {
+    if settings().report.is_none() && settings().record.is_none() {
+        return None;
+    }
     static AT_EXIT: Once = Once::new();
     AT_EXIT.call_once(|| {
         extern "C" fn at_exit() {
             // A panic must not leave this function; there is nobody to tell.
             let _ = std::panic::catch_unwind(write_all);
         }
-        if settings().report.is_some() || settings().record.is_some() {
-            // SAFETY: the function lives as long as the library, which nobody unloads (the host's constructor is in it).
-            unsafe { libc::atexit(at_exit) };
-        }
+        // SAFETY: the function lives as long as the library, which nobody unloads (the host's constructor is in it).
+        unsafe { libc::atexit(at_exit) };
     });
     let mut all = entries();
     let next = all.iter().map(|e| e.interpreter + 1).max().unwrap_or(0);
     let same = |e: &&Entry| key != 0 && e.key == key && e.alive;
     let interpreter = all.iter().find(same).map_or(next, |e| e.interpreter);
     all.push(Entry { interpreter, key, subgraph, library, figures, alive: true, profile: None, picture: None });
-    all.len() - 1
+    Some(all.len() - 1)
 }
 
 /// Brings an entry up to date and writes the files where they are not too many writes yet. `profile` and `picture` are
 /// only called where they are wanted; the latter is told whether a page is wanted, not an SVG file.
 pub fn update(
-    entry: usize,
+    entry: Option<usize>,
     figures: &Figures,
     profile: impl FnOnce() -> Value,
     picture: impl FnOnce(bool) -> Option<String>,
 ) {
+    let Some(entry) = entry else { return };
     let s = settings();
     let mut all = entries();
     let e = &mut all[entry];
@@ -127,7 +130,8 @@ pub fn update(
 }
 
 /// The planner is no more.
-pub fn leave(entry: usize, figures: &Figures) {
+pub fn leave(entry: Option<usize>, figures: &Figures) {
+    let Some(entry) = entry else { return };
     let mut all = entries();
     let e = &mut all[entry];
     (e.figures, e.alive) = (figures.clone(), false);

@@ -12,7 +12,7 @@ use crate::report::{self, Figures};
 use crate::settings::cpu_ns;
 
 struct Watch {
-    entry: usize,
+    entry: Option<usize>,
     figures: Figures,
     /// The host's functions.
     host: *const PlannerVtable,

@@ -36,8 +36,11 @@ type Initialize = unsafe extern "C" fn(*const Allocator) -> c_int;
 const UNSUPPORTED: c_int = 4;
 /// Alignment of blocks for which XNNPACK names none.
 const PLAIN: usize = 16;
-/// Freed blocks of this size give their pages back.
+/// After a freed block of this size it is seen whether pages should go back.
 const LARGE: u64 = 1 << 20;
+/// The most bytes of free pages that are kept for what comes next; never more than twice the largest block either. An
+/// application that loads a model again and again would otherwise pay for fresh pages each time.
+const KEPT: u64 = 64 << 20;
 
 /// `xnn_initialize(const struct xnn_allocator *)`. Passes the caller's address on: the library that calls decides.
 ///
@@ -184,7 +187,7 @@ unsafe extern "C" fn deallocate(_: *mut c_void, block: *mut c_void) {
     if unsafe { pool.free(block) }.is_ok() {
         discount(bytes);
         if bytes as u64 >= LARGE {
-            pool.trim(LARGE);
+            pool.trim(LARGEST.load(Relaxed).saturating_mul(2).clamp(LARGE, KEPT));
         }
     }
 }
