@@ -71,7 +71,8 @@ impl OffsetHeap {
         if config.large > 0 {
             heap.set_large(config.large);
         }
-        let inner = Box::new(Lock::new(heap));
+        let inner =
+            super::region::try_box(Lock::new(heap)).ok_or(none(size_of::<Lock<Heap<Vec<Node>, Vec<u32>>>>() as u64))?;
         if !register(inner.raw()) {
             return Err(none(8));
         }
