@@ -374,7 +374,7 @@ static void numbers_and_bits_that_mean_nothing_are_refused(void) {
         o = options();
         o.struct_size = wrong[i];
         CHECK_STATUS(arenite_pool_create(&o, &out, NULL), ARENITE_ERR_ARGUMENT);
-        CHECK_STATUS(arenite_pool_alloc_hint(pool, 1, 0, 0, wrong[i] + 1, &p, NULL), ARENITE_ERR_ARGUMENT);
+        CHECK_STATUS(arenite_pool_alloc_hint(pool, 1, 0, 0, wrong[i] | 5, &p, NULL), ARENITE_ERR_ARGUMENT);
         memset(&h, 0, sizeof h);
         h.struct_size = sizeof h;
         h.bytes = 1 << 20;
@@ -487,10 +487,10 @@ static void regions_misaligned_overlapping_or_too_many(void) {
     CHECK_STATUS(arenite_pool_lend(pool, buffer + 1, 8191, NULL), ARENITE_ERR_ARGUMENT);
     CHECK_STATUS(arenite_pool_lend(pool, buffer + 4000, 128, NULL), ARENITE_ERR_ARGUMENT);
     CHECK_STATUS(arenite_pool_lend(pool, buffer + 8000, 8192, NULL), ARENITE_ERR_ARGUMENT);
-    CHECK_STATUS(arenite_pool_lend(pool, buffer + 8193, 200, NULL), ARENITE_ERR_CAPACITY);
+    CHECK_STATUS(arenite_pool_lend(pool, buffer + 8193, 127, NULL), ARENITE_ERR_CAPACITY);
     CHECK_EQ(shape(pool), before);
     for (i = 1; i < 64; i++) {
-        CHECK_OK(arenite_pool_lend(pool, buffer + 8192 + i * 512, 512 - i % 100, NULL));
+        CHECK_OK(arenite_pool_lend(pool, buffer + 8192 + i * 512, 512 - i, NULL));
     }
     before = shape(pool);
     CHECK_STATUS(arenite_pool_lend(pool, buffer + 60000, 512, NULL), ARENITE_ERR_CAPACITY);

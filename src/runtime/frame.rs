@@ -84,6 +84,7 @@ impl Pool {
 impl<P: Deref<Target = Pool>> Frame<P> {
     /// [`Pool::frame_begin`] for a pool held in another way than by reference.
     pub fn begin(pool: P, signature: u64) -> Frame<P> {
+        pool.shared.open_frames.fetch_add(1, Ordering::Relaxed);
         let mode = match pool.enter_frame(signature) {
             super::frame_table::Entered::Record(recording) => Mode::Record(recording),
             super::frame_table::Entered::Replay(instance, replay) => Mode::Replay(instance, replay),
@@ -199,6 +200,7 @@ impl<P: Deref<Target = Pool>> Drop for Frame<P> {
             Mode::Replay(instance, replay) => self.pool.leave_replay(self.signature, &instance, replay),
             Mode::Pass => {}
         }
+        self.pool.shared.open_frames.fetch_sub(1, Ordering::Relaxed);
     }
 }
 

@@ -101,6 +101,8 @@ pub(crate) struct Shared {
     pub(crate) config: PoolConfig,
     pub(crate) debug: Option<Debug>,
     pub(crate) frames: Lock<FrameTable>,
+    /// Frames begun and not ended.
+    pub(crate) open_frames: AtomicU32,
     pub(crate) trace: Trace,
     /// What finds frames by itself, if the pool does.
     pub(crate) streams: Option<Streams>,
@@ -164,6 +166,7 @@ impl Pool {
             ),
             debug,
             frames: Lock::new(FrameTable::default()),
+            open_frames: AtomicU32::new(0),
             trace: Trace::default(),
             streams,
             overhead,
@@ -402,7 +405,7 @@ impl Pool {
     }
 
     /// Whether nothing is live: lets go of everything the pool itself holds, plans included, and then `Busy` with the number
-    /// of live blocks in `needed`; an unfinished frame counts as one.
+    /// of live blocks in `needed`, or of frames that have not ended.
     pub fn idle(&self) -> Result<(), Error> {
         self.leave_streams();
         self.frame_clear();
@@ -410,7 +413,9 @@ impl Pool {
             debug.flush(self);
         }
         let live = self.stats();
+        let open = u64::from(self.shared.open_frames.load(Ordering::Relaxed));
         match live.heap.blocks + live.fallback_blocks {
+            0 if open > 0 => Err(Error::busy("frames of the pool have not ended").needed(open)),
             0 => Ok(()),
             blocks => Err(Error::busy("blocks of the pool are still live").needed(blocks)),
         }

@@ -126,6 +126,26 @@ unsafe impl allocator_api2::alloc::Allocator for &Pool {
         unsafe { allocator_api2::alloc::Allocator::deallocate(self, block, old) };
         Ok(other)
     }
+
+    unsafe fn shrink(
+        &self,
+        block: NonNull<u8>,
+        old: Layout,
+        new: Layout,
+    ) -> Result<NonNull<[u8]>, allocator_api2::alloc::AllocError> {
+        if new.align() <= old.align() {
+            // SAFETY: the same contract. In place, so that it works in a full pool, too.
+            let kept = unsafe { self.realloc(Some(block), new.size()) };
+            let kept = kept.map_err(|_| allocator_api2::alloc::AllocError)?;
+            return Ok(NonNull::slice_from_raw_parts(kept, new.size()));
+        }
+        let other = allocator_api2::alloc::Allocator::allocate(self, new)?;
+        // SAFETY: the new block is another one; both hold the new size.
+        unsafe { other.cast::<u8>().copy_from_nonoverlapping(block, new.size()) };
+        // SAFETY: the contents have moved.
+        unsafe { allocator_api2::alloc::Allocator::deallocate(self, block, old) };
+        Ok(other)
+    }
 }
 
 #[cfg(all(test, feature = "allocator-api2"))]
