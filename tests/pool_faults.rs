@@ -357,7 +357,9 @@ fn a_heap_over_offsets() {
         }
         heap.check().unwrap();
         change(|g| g.on = true);
-        live.into_iter().for_each(|handle| drop(heap.free(handle).unwrap()));
+        for handle in live {
+            heap.free(handle).unwrap();
+        }
         change(|g| g.on = false);
         heap.check().unwrap();
     });

@@ -5,7 +5,7 @@ mod pool_support;
 use std::ptr::NonNull;
 
 use arenite::heap::{Request, Side};
-use arenite::runtime::{Growth, Pool, PoolConfig, RegionSource};
+use arenite::runtime::{DebugOptions, Growth, OffsetHeap, OffsetHeapConfig, Pool, PoolConfig, RegionSource};
 use pool_support::{fill, fixed, free, holds, realloc};
 
 /// Allocates from below, so that blocks lie one behind the other.
@@ -298,5 +298,87 @@ fn every_granule_of_a_region_can_be_used() {
         }
         blocks.into_iter().for_each(|p| free(&pool, p).unwrap());
         assert_eq!(pool.stats().largest_free, all);
+    }
+}
+
+/// The whole of a region is one block, whatever its size (an offset allocator refused 513 of 513).
+#[test]
+fn the_whole_of_a_region_is_one_request() {
+    for granules in (1..3000).chain([1 << 15, (1 << 15) + 1, 699_050, (1 << 20) - 1]) {
+        let config = OffsetHeapConfig { bytes: granules * 128, ..OffsetHeapConfig::default() };
+        let heap = OffsetHeap::new(&config).unwrap();
+        for _ in 0..2 {
+            let all = heap.alloc(&Request::new(granules * 128, 1)).unwrap();
+            heap.free(all).unwrap();
+        }
+    }
+}
+
+/// What one request left over serves the next, for every split (an offset allocator refused 67 of 69 left).
+#[test]
+fn what_is_left_over_is_served() {
+    for total in (2..400u64).step_by(7).chain([324, 699_050]) {
+        let config = OffsetHeapConfig { bytes: total * 128, ..OffsetHeapConfig::default() };
+        let heap = OffsetHeap::new(&config).unwrap();
+        for first in (1..total).step_by((total / 60).max(1) as usize) {
+            for less in [0, 1, 2].into_iter().filter(|l| first + l < total) {
+                let a = heap.alloc(&Request::new(first * 128, 1)).unwrap();
+                let b = heap.alloc(&Request::new((total - first - less) * 128, 1)).unwrap();
+                let (from, to) = (a.offset().min(b.offset()), a.offset().max(b.offset()));
+                assert!(from + if from == a.offset() { first } else { total - first - less } * 128 <= to, "overlap");
+                heap.free(a).unwrap();
+                heap.free(b).unwrap();
+            }
+        }
+        heap.check().unwrap();
+    }
+}
+
+/// As many blocks as were asked for can be live, whatever gaps lie between them (an offset allocator served fewer).
+#[test]
+fn a_limit_of_blocks_is_that_many() {
+    for blocks in 1..40usize {
+        let config = OffsetHeapConfig { bytes: 1 << 20, max_blocks: blocks, ..OffsetHeapConfig::default() };
+        let heap = OffsetHeap::new(&config).unwrap();
+        let mut live: Vec<_> = (0..blocks).map(|_| heap.alloc(&Request::new(100, 1)).unwrap()).collect();
+        // With gaps in between, each as hard to record as a block.
+        for round in 0..200 {
+            heap.free(live.swap_remove(round * 7 % live.len())).unwrap();
+            live.push(heap.alloc(&Request::new((round as u64 * 131) % 3000, 1 << (round % 12))).unwrap());
+        }
+        heap.check().unwrap();
+    }
+}
+
+/// Full of one size, emptied, then another size and the first again (a persistent heap refused the second).
+#[test]
+fn a_heap_that_was_full_of_small_blocks_serves_a_large_one() {
+    for (a, b) in [(32usize, 32_000usize), (32_000, 32), (5000, 1 << 19), (129, 4096)] {
+        let pool = Pool::new(fixed(1 << 20)).unwrap();
+        for _ in 0..3 {
+            let all: Vec<_> = std::iter::from_fn(|| pool.alloc(a, 1).ok()).collect();
+            all.into_iter().rev().for_each(|p| free(&pool, p).unwrap());
+            let (q, p) = (pool.alloc(b, 1).unwrap(), pool.alloc(a, 1).unwrap());
+            free(&pool, q).unwrap();
+            free(&pool, p).unwrap();
+            assert_eq!(free_blocks(&pool), (1, false));
+        }
+    }
+}
+
+/// With every check on, an aligned block keeps its contents and its alignment when it is resized (a debugging heap lost both).
+#[test]
+fn checks_do_not_lose_an_aligned_block() {
+    let debug = DebugOptions { sanitizer: false, ..DebugOptions::ALL };
+    let pool = Pool::new(PoolConfig { debug, ..PoolConfig::default() }).unwrap();
+    for align in (0..=21).map(|b| 1usize << b) {
+        let p = pool.alloc(100, align).unwrap();
+        fill(p, 0, 100, 9);
+        let q = realloc(&pool, p, 5000).unwrap();
+        assert!(q.as_ptr() as usize % align == 0 && holds(q, 100, 9), "{align}");
+        let q = realloc(&pool, q, 50).unwrap();
+        assert!(q.as_ptr() as usize % align == 0 && holds(q, 50, 9));
+        free(&pool, q).unwrap();
+        pool.check().unwrap();
     }
 }

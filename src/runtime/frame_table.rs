@@ -13,8 +13,6 @@ use crate::error::Error;
 use crate::heap::frame::{FramePlan, Replay, ReplayStats};
 use crate::planner::sequence::Sequence;
 
-/// Set in a slot's number while another thread's free waits for the owner.
-pub(crate) const REMOTE: u32 = 1 << 31;
 /// Plans kept; the least recently used one makes room.
 const PLANS: usize = 16;
 /// Instances of one plan.

@@ -64,6 +64,8 @@ struct Record {
     place: Place,
     align: u64,
     freed: bool,
+    /// It is filled and in the quarantine; between the two, whoever frees it is at work on its bytes.
+    kept: bool,
 }
 
 /// A block of the heap and what of it is the host's.
@@ -194,7 +196,7 @@ impl Debug {
         state.sequence += 1;
         let address = block.as_ptr() as usize;
         let leak = Leak { address, bytes, tag: 0, sequence };
-        state.records.insert(address, Record { leak, place, align, freed: false });
+        state.records.insert(address, Record { leak, place, align, freed: false, kept: false });
         Some(block)
     }
 
@@ -235,6 +237,9 @@ impl Debug {
             let mut state = self.state.lock();
             state.ring.push_back(address);
             state.ring_bytes += place.held;
+            if let Some(record) = state.records.get_mut(&address) {
+                record.kept = true;
+            }
         }
         self.shrink(pool, self.options.quarantine);
         Ok(())
@@ -300,7 +305,7 @@ impl Debug {
         for (&address, record) in &state.records {
             if !record.freed {
                 self.guards_hold(record.place, address, record.leak.bytes)?;
-            } else if self.options.poison && !intact(record.place, 0, record.place.held, POISON_BYTE) {
+            } else if record.kept && self.options.poison && !intact(record.place, 0, record.place.held, POISON_BYTE) {
                 return Err(Error::argument("a block was written to after it was freed").needed(address as u64));
             }
         }
