@@ -44,21 +44,21 @@ fn every_size_and_alignment_by_the_trait_itself() {
                 let layout = Layout::from_size_align(bytes, align).unwrap();
                 // SAFETY: the layout is not empty.
                 let p = unsafe { HEAP.alloc_zeroed(layout) };
-                assert!(!p.is_null() && p as usize % align == 0);
+                assert!(!p.is_null() && (p as usize).is_multiple_of(align));
                 // SAFETY: the block holds so many bytes.
-                assert!((0..bytes).all(|i| unsafe { p.add(i).read() } == 0));
+                assert!((0..bytes).all(|i| unsafe { p.wrapping_add(i).read() } == 0));
                 // SAFETY: as above.
                 unsafe { p.write_bytes(0x3C, bytes) };
                 let more = bytes * 2 + 1;
                 // SAFETY: of this allocator and layout; the new size is not 0.
                 let q = unsafe { HEAP.realloc(p, layout, more) };
-                assert!(!q.is_null() && q as usize % align == 0, "{bytes} at {align} lost its alignment");
+                assert!(!q.is_null() && (q as usize).is_multiple_of(align), "{bytes} at {align} lost its alignment");
                 // SAFETY: the block holds the old bytes.
-                assert!((0..bytes).all(|i| unsafe { q.add(i).read() } == 0x3C));
+                assert!((0..bytes).all(|i| unsafe { q.wrapping_add(i).read() } == 0x3C));
                 let layout = Layout::from_size_align(more, align).unwrap();
                 // SAFETY: as above.
                 let q = unsafe { HEAP.realloc(q, layout, 1) };
-                assert!(q as usize % align == 0);
+                assert!((q as usize).is_multiple_of(align));
                 // SAFETY: the block has one byte of the layout given.
                 unsafe { HEAP.dealloc(q, Layout::from_size_align(1, align).unwrap()) };
             }

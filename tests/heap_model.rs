@@ -47,7 +47,7 @@ impl Shadow {
     fn new(bytes: u64) -> Shadow {
         let granules = (bytes / GRANULE) as usize;
         let mut taken = vec![0; granules.div_ceil(64)];
-        if granules % 64 != 0 {
+        if !granules.is_multiple_of(64) {
             // What lies past the region is nobody's.
             taken[granules / 64] = u64::MAX << (granules % 64);
         }

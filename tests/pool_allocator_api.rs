@@ -68,7 +68,7 @@ fn every_change_of_layout_keeps_contents_and_alignment() {
                 let (a, b) = (layout(from, old), layout(to, new));
                 let p = (&pool).allocate_zeroed(a).unwrap().cast::<u8>();
                 // SAFETY: the block holds so many bytes.
-                assert!((0..from).all(|i| unsafe { p.add(i).read() } == 0));
+                assert!((0..from).all(|i| unsafe { p.as_ptr().wrapping_add(i).read() } == 0));
                 // SAFETY: as above.
                 unsafe { p.write_bytes(0x42, from) };
                 let q = if to >= from {
@@ -81,9 +81,10 @@ fn every_change_of_layout_keeps_contents_and_alignment() {
                 let q: NonNull<u8> = q.unwrap().cast();
                 assert_eq!(q.as_ptr() as usize % new, 0, "{from} at {old} to {to} at {new}");
                 // SAFETY: the block holds `to` bytes.
-                assert!((0..from.min(to)).all(|i| unsafe { q.add(i).read() } == 0x42));
+                assert!((0..from.min(to)).all(|i| unsafe { q.as_ptr().wrapping_add(i).read() } == 0x42));
+                // What was added is zero.
                 // SAFETY: as above.
-                assert!((from..to).all(|i| unsafe { q.add(i).read() } == 0), "what was added is zero");
+                assert!((from..to).all(|i| unsafe { q.as_ptr().wrapping_add(i).read() } == 0));
                 // SAFETY: of this pool, freed once.
                 unsafe { (&pool).deallocate(q, b) };
                 empty(&pool);

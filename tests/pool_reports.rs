@@ -34,16 +34,16 @@ fn a_resize_keeps_the_alignment_asked_for_at_allocation() {
         let neighbour = low(&pool, 100, 1);
         fill(p, 0, 100, 7);
         let q = realloc(&pool, p, 65_536).unwrap();
-        assert!(q.as_ptr() as usize % align == 0 && holds(q, 100, 7));
+        assert!((q.as_ptr() as usize).is_multiple_of(align) && holds(q, 100, 7));
         // Down again, and up in place, into the block before, and by moving.
         let q = realloc(&pool, q, 50).unwrap();
-        assert!(q.as_ptr() as usize % align == 0 && holds(q, 50, 7));
+        assert!((q.as_ptr() as usize).is_multiple_of(align) && holds(q, 50, 7));
         free(&pool, first).unwrap();
         free(&pool, neighbour).unwrap();
         for bytes in [200, 70_000, 300_000, 10, 500_000] {
             let q2 = realloc(&pool, q, bytes);
             let q = q2.unwrap_or(q);
-            assert!(q.as_ptr() as usize % align == 0 && holds(q, 10, 7), "{align} {bytes}");
+            assert!((q.as_ptr() as usize).is_multiple_of(align) && holds(q, 10, 7), "{align} {bytes}");
             if q2.is_ok() {
                 free(&pool, q).unwrap();
                 break;
@@ -183,10 +183,11 @@ fn a_zeroing_resize_clears_what_a_shrink_left_behind() {
         fill(p, 0, full, 0x7B);
         // SAFETY: only the new pointer is used, here and below.
         let p = unsafe { pool.realloc_zeroed(Some(p), part) }.unwrap();
+        // SAFETY: as above.
         let p = unsafe { pool.realloc_zeroed(Some(p), full) }.unwrap();
         assert!(holds(p, part, 0x7B));
         // SAFETY: the block holds `full` bytes.
-        assert!((part..full).all(|i| unsafe { p.add(i).read() } == 0), "{full} {part}");
+        assert!((part..full).all(|i| unsafe { p.as_ptr().wrapping_add(i).read() } == 0), "{full} {part}");
         free(&pool, p).unwrap();
     }
 }
@@ -375,9 +376,9 @@ fn checks_do_not_lose_an_aligned_block() {
         let p = pool.alloc(100, align).unwrap();
         fill(p, 0, 100, 9);
         let q = realloc(&pool, p, 5000).unwrap();
-        assert!(q.as_ptr() as usize % align == 0 && holds(q, 100, 9), "{align}");
+        assert!((q.as_ptr() as usize).is_multiple_of(align) && holds(q, 100, 9), "{align}");
         let q = realloc(&pool, q, 50).unwrap();
-        assert!(q.as_ptr() as usize % align == 0 && holds(q, 50, 9));
+        assert!((q.as_ptr() as usize).is_multiple_of(align) && holds(q, 50, 9));
         free(&pool, q).unwrap();
         pool.check().unwrap();
     }

@@ -206,7 +206,7 @@ fn zeroed_memory_is_zero_whatever_was_there() {
     for bytes in [1, 127, 128, 4097, 1 << 20] {
         let p = pool.alloc_zeroed(bytes, 1).unwrap();
         // SAFETY: the block holds so many bytes.
-        assert!((0..bytes).all(|i| unsafe { p.add(i).read() } == 0));
+        assert!((0..bytes).all(|i| unsafe { p.as_ptr().wrapping_add(i).read() } == 0));
         fill(p, 0, bytes, 0x5A);
         free(&pool, p).unwrap();
     }
@@ -304,7 +304,9 @@ fn write_after_free_is_found_at_every_byte() {
             pool.check().unwrap();
             let target = at(p, i as isize);
             // SAFETY: the pool's memory, used by this thread alone.
-            unsafe { target.write(target.read() ^ 1) };
+            let old = unsafe { target.read() };
+            // SAFETY: as above.
+            unsafe { target.write(old ^ 1) };
             assert_eq!(pool.check().unwrap_err().kind, Kind::Argument, "byte {i} of {bytes}");
         }
     }
@@ -319,7 +321,7 @@ fn read_after_free_sees_poison_and_no_other_block() {
     let q = pool.alloc(1000, 1).unwrap();
     assert_ne!(p, q, "a freed block is kept back");
     // SAFETY: the pool's memory.
-    assert!((0..1000).all(|i| unsafe { p.add(i).read() } == 0xDB));
+    assert!((0..1000).all(|i| unsafe { p.as_ptr().wrapping_add(i).read() } == 0xDB));
     free(&pool, q).unwrap();
 }
 
