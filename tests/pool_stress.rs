@@ -142,8 +142,19 @@ fn frames_whose_blocks_others_free() {
                         let p = frame.alloc(bytes_of(mark), 128).unwrap();
                         sums.taken.fetch_add(1, Ordering::Relaxed);
                         fill(p, 0, bytes_of(mark), mark);
-                        let at = ((thread + round + i) % SLOTS as u64) as usize;
-                        let old = slots[at].swap(p.as_ptr() as usize, Ordering::AcqRel);
+                        // Each block is freed four blocks later, unless another thread is faster.
+                        let own = thread as usize * 4 + i as usize % 4;
+                        let mut old = slots[own].swap(p.as_ptr() as usize, Ordering::AcqRel);
+                        if i % 4 == 0 {
+                            let other = (own + 4 * (1 + round as usize % 23)) % SLOTS;
+                            let stolen = slots[other].swap(0, Ordering::AcqRel);
+                            if stolen != 0 {
+                                give(pool, stolen, sums);
+                            }
+                        }
+                        if i == 15 && old == 0 {
+                            old = slots[own].swap(0, Ordering::AcqRel);
+                        }
                         if old != 0 {
                             give(pool, old, sums);
                         }

@@ -374,7 +374,8 @@ fn describe(status: Option<ExitStatus>) -> &'static str {
         (Some(14), _) => "-",
         (Some(15), _) => "wraps",
         (Some(16), _) => "right",
-        (_, Some(libc::SIGABRT)) | (Some(101), _) => "abort",
+        (Some(101), _) => "panic",
+        (_, Some(libc::SIGABRT)) => "abort",
         _ => "crash",
     }
 }
