@@ -53,11 +53,12 @@ impl OffsetHeap {
             0 => FIRST_NODES,
             blocks => blocks.saturating_mul(2).saturating_add(1),
         };
-        let nodes = reserve::<Node>(wanted.min(most)).ok_or(none(wanted as u64 * 32))?;
+        let wanted = wanted.min(most);
+        let nodes = reserve::<Node>(wanted).ok_or(none((wanted as u64).saturating_mul(32)))?;
         let mut pages = Vec::new();
         if config.find {
             let entries = pages_for(granules * GRANULE);
-            pages = reserve::<u32>(entries).ok_or(none(entries as u64 * 4))?;
+            pages = reserve::<u32>(entries).ok_or(none((entries as u64).saturating_mul(4)))?;
             pages.resize(entries, 0);
         }
         let mut heap =
