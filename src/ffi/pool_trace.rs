@@ -52,8 +52,7 @@ pub unsafe extern "C" fn arenite_pool_trace_to(
 ) -> arenite_status_t {
     let body = |p: &Arc<Pool>| {
         let write = write.ok_or(Error::new(Kind::Null, "write is null"))?;
-        p.trace_to(TraceCallback { write, user });
-        Ok(())
+        p.trace_to(TraceCallback { write, user })
     };
     // SAFETY: the caller's contract; there is no failure record.
     unsafe { handle::any_thread(pool, core::ptr::null_mut(), body) }

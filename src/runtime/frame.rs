@@ -5,9 +5,10 @@ use core::ptr::NonNull;
 use core::sync::atomic::{AtomicU32, Ordering};
 use std::sync::Arc;
 
-use super::frame_table::{Instance, Recording, REMOTE};
+use super::frame_table::{Instance, Recording};
 use super::pool::Pool;
 use super::pool_config::Refusal;
+use super::remote::{self, REMOTE};
 use crate::error::Error;
 use crate::heap::frame::{FramePlan, Replay};
 use crate::heap::{Request, Side};
@@ -84,6 +85,7 @@ impl Pool {
 impl<P: Deref<Target = Pool>> Frame<P> {
     /// [`Pool::frame_begin`] for a pool held in another way than by reference.
     pub fn begin(pool: P, signature: u64) -> Frame<P> {
+        pool.shared.open_frames.fetch_add(1, Ordering::Relaxed);
         let mode = match pool.enter_frame(signature) {
             super::frame_table::Entered::Record(recording) => Mode::Record(recording),
             super::frame_table::Entered::Replay(instance, replay) => Mode::Replay(instance, replay),
@@ -199,6 +201,7 @@ impl<P: Deref<Target = Pool>> Drop for Frame<P> {
             Mode::Replay(instance, replay) => self.pool.leave_replay(self.signature, &instance, replay),
             Mode::Pass => {}
         }
+        self.pool.shared.open_frames.fetch_sub(1, Ordering::Relaxed);
     }
 }
 
@@ -236,35 +239,17 @@ impl Instance {
     /// Frees a planned block from any thread. False where none starts there, or another thread freed it first.
     pub(crate) fn free_remote(&self, block: NonNull<u8>) -> bool {
         let Some((slot, live)) = self.slot_at(block) else { return false };
-        // `AcqRel`: what the host wrote to the block comes before its next occupant, through the list's lock.
-        let mark = live.compare_exchange(slot + 1, (slot | REMOTE) + 1, Ordering::AcqRel, Ordering::Relaxed);
-        if mark.is_err() {
-            return false;
-        }
-        // A slot is live once a run, and so at most once in the stack.
-        let mut head = self.remote.load(Ordering::Relaxed);
-        loop {
-            self.next[slot as usize].store(head, Ordering::Relaxed);
-            match self.remote.compare_exchange_weak(head, slot + 1, Ordering::Release, Ordering::Relaxed) {
-                Ok(_) => return true,
-                Err(now) => head = now,
-            }
-        }
+        remote::put(live, &self.remote, &self.next, slot)
     }
 
     /// Releases what other threads freed. Called by the owner.
     #[cold]
     pub(crate) fn drain(&self, replay: &mut Replay) {
-        let mut at = self.remote.swap(0, Ordering::Acquire);
-        while let Some(slot) = at.checked_sub(1) {
-            at = self.next[slot as usize].load(Ordering::Relaxed);
-            let live = &self.live[self.plan.place(slot).0 as usize];
-            // Not so only where the host freed the block twice at once, from here and from another thread.
-            if live.load(Ordering::Relaxed) == (slot | REMOTE) + 1 {
-                live.store(0, Ordering::Release);
+        remote::take(&self.remote, &self.next, |slot| {
+            if remote::settle(&self.live[self.plan.place(slot).0 as usize], slot) {
                 replay.free(&self.plan, slot);
             }
-        }
+        });
     }
 }
 

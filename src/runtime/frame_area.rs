@@ -105,7 +105,7 @@ impl Pool {
         }
     }
 
-    fn release_area(&self, area: &Area) {
+    pub(super) fn release_area(&self, area: &Area) {
         let Some((mut inner, slot, _)) = self.locate(area.first) else { return };
         if let Some(region) = &mut inner.regions[slot] {
             let freed = region.heap.free_held(area.handle);

@@ -13,8 +13,6 @@ use crate::error::Error;
 use crate::heap::frame::{FramePlan, Replay, ReplayStats};
 use crate::planner::sequence::Sequence;
 
-/// Set in a slot's number while another thread's free waits for the owner.
-pub(crate) const REMOTE: u32 = 1 << 31;
 /// Plans kept; the least recently used one makes room.
 const PLANS: usize = 16;
 /// Instances of one plan.
@@ -113,6 +111,10 @@ impl Pool {
                 table.stats.passed += 1;
                 return Entered::Pass;
             };
+            if !table.reserve() {
+                table.stats.passed += 1;
+                return Entered::Pass;
+            }
             let Some(plan) = table.entries[at].plan.clone() else {
                 let recording = Arc::new(Recording::default());
                 table.recordings.push(recording.clone());
@@ -142,12 +144,16 @@ impl Pool {
         let made = made.and_then(|area| self.occupy(&plan, area));
         let mut table = self.shared.frames.lock();
         match made {
-            Some((instance, replay)) => {
+            Some((instance, replay)) if table.reserve() => {
                 table.instances.push(instance.clone());
                 Entered::Replay(instance, replay)
             }
-            None => {
+            other => {
                 table.stats.passed += 1;
+                drop(table);
+                if let Some((instance, _)) = other {
+                    self.release_area(&instance.area);
+                }
                 Entered::Pass
             }
         }
@@ -181,13 +187,17 @@ impl Pool {
         }
         let mut table = self.shared.frames.lock();
         match made {
-            Some((instance, replay)) => {
+            Some((instance, replay)) if table.reserve() => {
                 table.stats.recorded += 1;
                 table.instances.push(instance.clone());
                 Some((instance, replay))
             }
-            None => {
+            other => {
                 table.stats.passed += 1;
+                drop(table);
+                if let Some((instance, _)) = other {
+                    self.release_area(&instance.area);
+                }
                 None
             }
         }
@@ -321,6 +331,11 @@ impl Pool {
 }
 
 impl FrameTable {
+    /// Room for one more of each, so that no push under the lock allocates.
+    fn reserve(&mut self) -> bool {
+        self.recordings.try_reserve(1).is_ok() && self.instances.try_reserve(1).is_ok()
+    }
+
     /// The entry of a signature, made if need be; the least recently used one makes room.
     fn entry(&mut self, signature: u64) -> Option<usize> {
         let now = self.stats.frames;
@@ -390,6 +405,10 @@ impl FrameTable {
     /// Takes out the instances of which nothing is live: those whose plan is gone, or all.
     fn retire(&mut self, all: bool) -> Vec<Arc<Instance>> {
         let mut retired = Vec::new();
+        if retired.try_reserve_exact(self.instances.len()).is_err() {
+            // They wait for the next time.
+            return retired;
+        }
         let entries = &self.entries;
         self.instances.retain(|instance| {
             let current = entries.iter().any(|e| e.plan.as_ref().is_some_and(|p| Arc::ptr_eq(p, &instance.plan)));

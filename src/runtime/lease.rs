@@ -130,25 +130,25 @@ impl Leases {
                 return Ok(area);
             }
             if state.areas.len() as u32 + state.coming < self.limit {
+                // Before an area is taken, so that a refusal leaves the supply as it was.
+                let places = state.coming as usize + 1;
+                if state.areas.try_reserve(places).is_err() {
+                    state.stats.refused += 1;
+                    return Err(Error::no_memory("the table of areas cannot grow"));
+                }
                 state.coming += 1;
                 drop(state);
                 let made = self.supply.take(self.bytes, self.align);
                 state = self.lock();
                 state.coming -= 1;
                 match made {
-                    Ok(area) if state.areas.try_reserve(1).is_ok() => {
+                    Ok(area) => {
                         let base = area.base();
                         state.areas.push((area, true));
                         state.stats.supply_calls += u64::from(self.bytes > 0);
                         state.stats.most = state.stats.most.max(state.areas.len() as u32);
                         state.count(waited);
                         return Ok(base);
-                    }
-                    Ok(area) => {
-                        drop(state);
-                        drop(area);
-                        self.back.notify_all();
-                        return Err(Error::no_memory("the table of areas cannot grow"));
                     }
                     // Another instance's area may yet come back, or is just being taken.
                     Err(_) if wait && (!state.areas.is_empty() || state.coming > 0) => {}

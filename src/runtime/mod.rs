@@ -31,6 +31,7 @@ mod pool_trace;
 mod pool_trim;
 mod raw_lock;
 mod region;
+mod remote;
 pub mod session;
 pub mod source;
 pub mod stats;

@@ -53,11 +53,12 @@ impl OffsetHeap {
             0 => FIRST_NODES,
             blocks => blocks.saturating_mul(2).saturating_add(1),
         };
-        let nodes = reserve::<Node>(wanted.min(most)).ok_or(none(wanted as u64 * 32))?;
+        let wanted = wanted.min(most);
+        let nodes = reserve::<Node>(wanted).ok_or(none((wanted as u64).saturating_mul(32)))?;
         let mut pages = Vec::new();
         if config.find {
             let entries = pages_for(granules * GRANULE);
-            pages = reserve::<u32>(entries).ok_or(none(entries as u64 * 4))?;
+            pages = reserve::<u32>(entries).ok_or(none((entries as u64).saturating_mul(4)))?;
             pages.resize(entries, 0);
         }
         let mut heap =
@@ -71,7 +72,8 @@ impl OffsetHeap {
         if config.large > 0 {
             heap.set_large(config.large);
         }
-        let inner = Box::new(Lock::new(heap));
+        let inner =
+            super::region::try_box(Lock::new(heap)).ok_or(none(size_of::<Lock<Heap<Vec<Node>, Vec<u32>>>>() as u64))?;
         if !register(inner.raw()) {
             return Err(none(8));
         }

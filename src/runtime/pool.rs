@@ -60,6 +60,11 @@ impl Inner {
         Some((index, (address - self.bounds[index].0) as u64))
     }
 
+    /// Whether no slot is left for a region.
+    pub(crate) fn is_full(&self) -> bool {
+        self.regions.len() == MAX_REGIONS && self.regions.iter().all(Option::is_some)
+    }
+
     /// Puts a region in a free slot. Returns it to the caller where there is none.
     pub(crate) fn insert(&mut self, region: Box<Region>) -> Result<usize, Box<Region>> {
         let bounds = (region.base, region.bytes);
@@ -96,6 +101,8 @@ pub(crate) struct Shared {
     pub(crate) config: PoolConfig,
     pub(crate) debug: Option<Debug>,
     pub(crate) frames: Lock<FrameTable>,
+    /// Frames begun and not ended.
+    pub(crate) open_frames: AtomicU32,
     pub(crate) trace: Trace,
     /// What finds frames by itself, if the pool does.
     pub(crate) streams: Option<Streams>,
@@ -159,6 +166,7 @@ impl Pool {
             ),
             debug,
             frames: Lock::new(FrameTable::default()),
+            open_frames: AtomicU32::new(0),
             trace: Trace::default(),
             streams,
             overhead,
@@ -191,11 +199,15 @@ impl Pool {
     }
 
     /// Adds the caller's buffer as a region. `Capacity` where it is too small for a block or 64 regions exist, `Argument`
-    /// where it overlaps a region.
+    /// where it overlaps a region or cannot be one. Nothing of it is used then.
     ///
     /// # Safety
     /// As for [`Pool::over`].
     pub unsafe fn lend(&self, start: NonNull<u8>, bytes: usize) -> Result<(), Error> {
+        let end = (start.as_ptr() as usize).checked_add(bytes);
+        if bytes > isize::MAX as usize || end.is_none() {
+            return Err(Error::argument("the buffer ends past the address space").needed(bytes as u64));
+        }
         let overlaps = |s: &Lock<Inner>| s.lock().overlaps(start.as_ptr() as usize, bytes);
         if self.shards().any(overlaps) {
             let error = Error::argument("the buffer overlaps a region of the pool");
@@ -203,31 +215,28 @@ impl Pool {
         }
         let count = self.shared.more.len() + 1;
         let part = bytes / count / LEND_UNIT * LEND_UNIT;
-        if part == 0 {
-            // SAFETY: the contract of this function.
-            return unsafe { self.lend_to(0, start, bytes) };
-        }
+        let count = if part == 0 { 1 } else { count };
+        // All are made before one is used: a buffer is lent as a whole or not at all.
+        let mut made = Vec::new();
+        made.try_reserve_exact(count).map_err(|_| Error::no_memory("the region's records could not be allocated"))?;
         for shard in 0..count {
             let from = shard * part;
             let len = if shard + 1 == count { bytes - from } else { part };
-            // SAFETY: `from` is less than `bytes`.
+            // SAFETY: `from` is less than `bytes`, or 0.
             let start = unsafe { start.add(from) };
-            // SAFETY: the contract of this function; the parts are apart.
-            unsafe { self.lend_to(shard, start, len) }?;
+            let s = &self.shared;
+            made.push(Region::new(shard as u32, start, len, s.region_tail, s.config.max_blocks, Backing::Lent)?);
+        }
+        let full = |shard: usize| self.shard(shard).lock().is_full();
+        let refusal = || Error::capacity("a pool has at most 64 regions").available(MAX_REGIONS as u64);
+        if (0..count).any(full) {
+            return Err(refusal());
+        }
+        for (shard, region) in made.into_iter().enumerate() {
+            let refused = self.shard(shard).lock().insert(region);
+            refused.map_err(|_| refusal())?;
         }
         Ok(())
-    }
-
-    /// # Safety
-    /// As for [`Pool::over`].
-    unsafe fn lend_to(&self, shard: usize, start: NonNull<u8>, bytes: usize) -> Result<(), Error> {
-        let s = &self.shared;
-        let region = Region::new(shard as u32, start, bytes, s.region_tail, s.config.max_blocks, Backing::Lent)?;
-        let refused = self.shard(shard).lock().insert(region);
-        match refused {
-            Ok(_) => Ok(()),
-            Err(_) => Err(Error::capacity("a pool has at most 64 regions").available(MAX_REGIONS as u64)),
-        }
     }
 
     /// Allocates `bytes` bytes at a multiple of `align`, any power of two.
@@ -283,9 +292,13 @@ impl Pool {
         let debug = self.shared.debug.as_ref();
         if let Some(debug) = debug {
             padded = padded.saturating_add(debug.front(align));
+            if !debug.has_room() {
+                return Err(self.no_record(&Request { bytes, align, extra, side }));
+            }
         }
         match self.try_parts(bytes, align, padded, side) {
-            Ok(block) => Ok(debug.map_or(block, |debug| debug.allocated(self, block, bytes as usize, align))),
+            Ok(block) if debug.is_some() => self.admit(block, &Request { bytes, align, extra, side }),
+            Ok(block) => Ok(block),
             Err(fault) => self.alloc_slow(bytes, align, extra, side, fault),
         }
     }
@@ -392,7 +405,7 @@ impl Pool {
     }
 
     /// Whether nothing is live: lets go of everything the pool itself holds, plans included, and then `Busy` with the number
-    /// of live blocks in `needed`; an unfinished frame counts as one.
+    /// of live blocks in `needed`, or of frames that have not ended.
     pub fn idle(&self) -> Result<(), Error> {
         self.leave_streams();
         self.frame_clear();
@@ -400,7 +413,9 @@ impl Pool {
             debug.flush(self);
         }
         let live = self.stats();
+        let open = u64::from(self.shared.open_frames.load(Ordering::Relaxed));
         match live.heap.blocks + live.fallback_blocks {
+            0 if open > 0 => Err(Error::busy("frames of the pool have not ended").needed(open)),
             0 => Ok(()),
             blocks => Err(Error::busy("blocks of the pool are still live").needed(blocks)),
         }

@@ -93,37 +93,65 @@ unsafe impl GlobalAlloc for GlobalPool {
 }
 
 #[cfg(feature = "allocator-api2")]
-// SAFETY: a block stays valid until it is freed, whichever copy of the reference frees it; a moved or cloned reference is
-// the same pool.
-unsafe impl allocator_api2::alloc::Allocator for &Pool {
-    fn allocate(&self, layout: Layout) -> Result<NonNull<[u8]>, allocator_api2::alloc::AllocError> {
-        let block = self.alloc(layout.size(), layout.align()).map_err(|_| allocator_api2::alloc::AllocError)?;
-        Ok(NonNull::slice_from_raw_parts(block, layout.size()))
+mod collections {
+    use core::ptr::NonNull;
+    use std::alloc::Layout;
+
+    use allocator_api2::alloc::{AllocError, Allocator};
+
+    use super::Pool;
+
+    /// What a layout without bytes gets: as the standard heap does, no memory at all.
+    fn nothing(layout: Layout) -> NonNull<u8> {
+        // An alignment is never 0.
+        NonNull::new(core::ptr::without_provenance_mut(layout.align())).unwrap_or(NonNull::dangling())
     }
 
-    unsafe fn deallocate(&self, block: NonNull<u8>, _layout: Layout) {
-        // SAFETY: the same contract.
-        let freed = unsafe { self.free(block) };
-        debug_assert!(freed.is_ok(), "the block was allocated by this pool");
+    // SAFETY: a block stays valid until it is freed, whichever copy of the reference frees it; a moved or cloned reference is
+    // the same pool.
+    unsafe impl Allocator for &Pool {
+        fn allocate(&self, layout: Layout) -> Result<NonNull<[u8]>, AllocError> {
+            let block = match layout.size() {
+                0 => nothing(layout),
+                bytes => self.alloc(bytes, layout.align()).map_err(|_| AllocError)?,
+            };
+            Ok(NonNull::slice_from_raw_parts(block, layout.size()))
+        }
+
+        unsafe fn deallocate(&self, block: NonNull<u8>, layout: Layout) {
+            if layout.size() > 0 {
+                // SAFETY: the same contract.
+                let freed = unsafe { self.free(block) };
+                debug_assert!(freed.is_ok(), "the block was allocated by this pool");
+            }
+        }
+
+        unsafe fn grow(&self, block: NonNull<u8>, old: Layout, new: Layout) -> Result<NonNull<[u8]>, AllocError> {
+            // SAFETY: the same contract.
+            unsafe { relayout(self, block, old, new) }
+        }
+
+        unsafe fn shrink(&self, block: NonNull<u8>, old: Layout, new: Layout) -> Result<NonNull<[u8]>, AllocError> {
+            // SAFETY: the same contract.
+            unsafe { relayout(self, block, old, new) }
+        }
     }
 
-    unsafe fn grow(
-        &self,
-        block: NonNull<u8>,
-        old: Layout,
-        new: Layout,
-    ) -> Result<NonNull<[u8]>, allocator_api2::alloc::AllocError> {
-        if new.align() <= old.align() {
+    /// In place where it can be, so that a shrink works in a full pool, too.
+    ///
+    /// # Safety
+    /// The block is of this pool and of the layout `old`.
+    unsafe fn relayout(pool: &Pool, block: NonNull<u8>, old: Layout, new: Layout) -> Result<NonNull<[u8]>, AllocError> {
+        if new.align() <= old.align() && old.size() > 0 && new.size() > 0 {
             // SAFETY: the same contract; the pool keeps the alignment the block was made with.
-            let moved = unsafe { self.realloc(Some(block), new.size()) };
-            let moved = moved.map_err(|_| allocator_api2::alloc::AllocError)?;
+            let moved = unsafe { pool.realloc(Some(block), new.size()) }.map_err(|_| AllocError)?;
             return Ok(NonNull::slice_from_raw_parts(moved, new.size()));
         }
-        let other = allocator_api2::alloc::Allocator::allocate(self, new)?;
-        // SAFETY: the new block is another one; both hold the old size.
-        unsafe { other.cast::<u8>().copy_from_nonoverlapping(block, old.size()) };
+        let other = pool.allocate(new)?;
+        // SAFETY: the new block is another one, or there is nothing to copy; both hold the smaller size.
+        unsafe { other.cast::<u8>().copy_from_nonoverlapping(block, old.size().min(new.size())) };
         // SAFETY: the contents have moved.
-        unsafe { allocator_api2::alloc::Allocator::deallocate(self, block, old) };
+        unsafe { pool.deallocate(block, old) };
         Ok(other)
     }
 }

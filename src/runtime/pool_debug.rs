@@ -64,6 +64,8 @@ struct Record {
     place: Place,
     align: u64,
     freed: bool,
+    /// It is filled and in the quarantine; between the two, whoever frees it is at work on its bytes.
+    kept: bool,
 }
 
 /// A block of the heap and what of it is the host's.
@@ -87,6 +89,15 @@ struct State {
     ring_bytes: usize,
     sequence: u64,
     late_writes: u64,
+}
+
+impl State {
+    /// Makes room for one more record. A freed block keeps its record until it leaves the quarantine, so a ring as long as
+    /// there are records never has to grow when a block is freed.
+    fn reserve(&mut self) -> bool {
+        let places = self.records.len() + 1 - self.ring.len().min(self.records.len());
+        self.records.try_reserve(1).is_ok() && self.ring.try_reserve(places).is_ok()
+    }
 }
 
 /// The debug side of a pool: records by address behind a lock of their own.
@@ -144,10 +155,17 @@ impl Debug {
         Some((record.leak.bytes, record.align))
     }
 
-    /// Takes note of a new block of the heap, sets its guards, and returns the host's part of it.
-    pub(crate) fn allocated(&self, pool: &Pool, start: NonNull<u8>, bytes: usize, align: u64) -> NonNull<u8> {
+    /// Whether there is memory for the record of one more block, its place in the quarantine included. Asked before the
+    /// block is taken, so that a refusal leaves the heap as it was.
+    pub(crate) fn has_room(&self) -> bool {
+        self.state.lock().reserve()
+    }
+
+    /// Takes note of a new block of the heap, sets its guards, and returns the host's part of it. `None` where there is no
+    /// memory for the record: the block is free again.
+    pub(crate) fn allocated(&self, pool: &Pool, start: NonNull<u8>, bytes: usize, align: u64) -> Option<NonNull<u8>> {
         let front = self.front(align) as usize;
-        let Some(held) = pool.held(start) else { return start };
+        let Some(held) = pool.held(start) else { return Some(start) };
         let place = Place { start, held, front, back: front + bytes + tail(pool) };
         // SAFETY: the front was added to what was asked for, so the sum stays inside the block.
         let block = unsafe { start.add(front) };
@@ -167,12 +185,19 @@ impl Debug {
             pool_tools::handed_out(block, place.back - front);
         }
         let mut state = self.state.lock();
+        if !state.reserve() {
+            // Another thread has taken the room found before.
+            drop(state);
+            self.mark(place, 0, held, false);
+            pool.release(start);
+            return None;
+        }
         let sequence = state.sequence;
         state.sequence += 1;
         let address = block.as_ptr() as usize;
         let leak = Leak { address, bytes, tag: 0, sequence };
-        state.records.insert(address, Record { leak, place, align, freed: false });
-        block
+        state.records.insert(address, Record { leak, place, align, freed: false, kept: false });
+        Some(block)
     }
 
     /// Frees a block of a region: checks its guards, poisons it and puts it in quarantine.
@@ -212,6 +237,9 @@ impl Debug {
             let mut state = self.state.lock();
             state.ring.push_back(address);
             state.ring_bytes += place.held;
+            if let Some(record) = state.records.get_mut(&address) {
+                record.kept = true;
+            }
         }
         self.shrink(pool, self.options.quarantine);
         Ok(())
@@ -277,7 +305,7 @@ impl Debug {
         for (&address, record) in &state.records {
             if !record.freed {
                 self.guards_hold(record.place, address, record.leak.bytes)?;
-            } else if self.options.poison && !intact(record.place, 0, record.place.held, POISON_BYTE) {
+            } else if record.kept && self.options.poison && !intact(record.place, 0, record.place.held, POISON_BYTE) {
                 return Err(Error::argument("a block was written to after it was freed").needed(address as u64));
             }
         }

@@ -136,7 +136,7 @@ impl Pool {
         };
         if retry {
             if let Ok(block) = self.try_alloc(padded) {
-                return Ok(self.admit(block, asked));
+                return self.admit(block, asked);
             }
         }
         // A region of its own for every attempt: another thread may have filled the one just added.
@@ -144,7 +144,7 @@ impl Pool {
             match self.grow(padded) {
                 Ok(true) => {
                     if let Ok(block) = self.try_alloc(padded) {
-                        return Ok(self.admit(block, asked));
+                        return self.admit(block, asked);
                     }
                 }
                 Ok(false) => break,
@@ -160,11 +160,15 @@ impl Pool {
         }
     }
 
-    fn admit(&self, block: NonNull<u8>, asked: &Request) -> NonNull<u8> {
-        match &self.shared.debug {
-            Some(debug) => debug.allocated(self, block, asked.bytes as usize, asked.align),
-            None => block,
-        }
+    pub(crate) fn admit(&self, block: NonNull<u8>, asked: &Request) -> Result<NonNull<u8>, Refusal> {
+        let Some(debug) = &self.shared.debug else { return Ok(block) };
+        debug.allocated(self, block, asked.bytes as usize, asked.align).ok_or_else(|| self.no_record(asked))
+    }
+
+    /// The refusal where a checking pool has no memory for a block's record.
+    #[cold]
+    pub(crate) fn no_record(&self, asked: &Request) -> Refusal {
+        self.refuse(Error::no_memory("the record of a block could not be allocated"), asked)
     }
 
     /// The refusal, with what is free now.

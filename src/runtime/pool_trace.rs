@@ -15,6 +15,8 @@ use crate::error::Error;
 
 /// Bytes of text gathered before the sink sees them.
 const CHUNK: usize = 64 << 10;
+/// No line is longer.
+const LINE: usize = 128;
 
 /// A function of the caller's that takes text: whole lines, not terminated by 0. It must not unwind, and must not call the
 /// pool.
@@ -100,6 +102,11 @@ impl Trace {
     pub(crate) fn resized(&self, of: Resizing, block: NonNull<u8>, bytes: Option<u64>) {
         let Some(id) = of.0 else { return };
         self.with(|s| {
+            if s.ids.try_reserve(1).is_err() {
+                // Its end is written now: a trace may end a block early, but not name one it has lost.
+                s.line(format_args!("f {id}"));
+                return;
+            }
             s.ids.insert(block.as_ptr() as usize, id);
             if let Some(bytes) = bytes {
                 s.line(format_args!("r {id} {bytes}"));
@@ -121,7 +128,7 @@ impl Trace {
 
 impl State {
     fn line(&mut self, text: core::fmt::Arguments<'_>) {
-        // Writing to a string cannot fail.
+        // The text is as long as it ever gets, so nothing is allocated; writing to a string cannot fail.
         let _ = writeln!(self.text, "{text}");
         if self.text.len() >= CHUNK {
             self.flush();
@@ -147,17 +154,19 @@ impl Pool {
     /// they begin is marked. Blocks that are live already are left out.
     pub fn trace_to_file(&self, path: &Path) -> Result<(), Error> {
         let file = File::create(path).map_err(|_| Error::argument("the trace's file cannot be created"))?;
-        self.trace_start(Sink::File(file));
-        Ok(())
+        self.trace_start(Sink::File(file))
     }
 
-    /// The same to a function.
-    pub fn trace_to(&self, callback: TraceCallback) {
-        self.trace_start(Sink::Callback(callback));
+    /// The same to a function. `NoMemory` where there is none for the recorder.
+    pub fn trace_to(&self, callback: TraceCallback) -> Result<(), Error> {
+        self.trace_start(Sink::Callback(callback))
     }
 
-    fn trace_start(&self, sink: Sink) {
-        let text = String::from("# allocation trace: a ID SIZE ALIGN, f ID, r ID NEWSIZE\n");
+    fn trace_start(&self, sink: Sink) -> Result<(), Error> {
+        let mut text = String::new();
+        let no_memory = |_| Error::no_memory("the trace's buffer could not be allocated");
+        text.try_reserve_exact(CHUNK + LINE).map_err(no_memory)?;
+        text.push_str("# allocation trace: a ID SIZE ALIGN, f ID, r ID NEWSIZE\n");
         let process = std::process::id();
         let fresh = State { sink, text, ids: HashMap::new(), next: 0, process, failed: false };
         // A recording that is still on ends here.
@@ -167,6 +176,7 @@ impl Pool {
         if !trace.on.swap(true, Ordering::Relaxed) {
             self.shared.watchers.fetch_add(1, Ordering::Relaxed);
         }
+        Ok(())
     }
 
     /// Ends a recording. Blocks still live are written as freed, so that the trace can be replayed in a loop.
@@ -179,13 +189,18 @@ impl Pool {
         }
         let taken = trace.state.lock().take();
         let Some(mut state) = taken else { return Err(Error::argument("no trace is being recorded")) };
-        let mut left: Vec<u64> = state.ids.drain().map(|(_, id)| id).collect();
-        left.sort_unstable();
-        if !left.is_empty() {
-            state.line(format_args!("# end: {} blocks were live", left.len()));
+        let ids = core::mem::take(&mut state.ids);
+        if !ids.is_empty() {
+            state.line(format_args!("# end: {} blocks were live", ids.len()));
         }
-        for id in left {
-            state.line(format_args!("f {id}"));
+        let mut left: Vec<u64> = Vec::new();
+        if left.try_reserve_exact(ids.len()).is_ok() {
+            left.extend(ids.values());
+            left.sort_unstable();
+            left.iter().for_each(|id| state.line(format_args!("f {id}")));
+        } else {
+            // In any order: there is no memory to sort them.
+            ids.values().for_each(|id| state.line(format_args!("f {id}")));
         }
         state.flush();
         match state.failed {

@@ -6,7 +6,8 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use super::frame::SharedPlan;
-use super::frame_table::{Instance, REMOTE};
+use super::frame_table::Instance;
+use super::remote::REMOTE;
 use crate::heap::frame::{Detector, Repeat, Replay};
 
 /// Requests that have to agree before a repetition is believed.

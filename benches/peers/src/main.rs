@@ -1,6 +1,7 @@
 //! Our pool beside its peers, in one process, alternated. Figures are CPU time of the thread and TSC reads; no figure is
 //! asserted. Columns are those of the goals.
 
+mod misuse;
 mod peers;
 mod tails;
 mod threads;
@@ -474,6 +475,13 @@ fn one(traces: &[Trace], peer: &str, name: &str, passes: u32) {
 
 fn main() {
     let what = std::env::args().nth(1).unwrap_or_default();
+    if what == "misuse" {
+        return misuse::table();
+    }
+    if what == "misuse-one" {
+        let arg = |n: usize| std::env::args().nth(n).unwrap_or_default();
+        misuse::one(&arg(2), arg(3).parse().unwrap_or(0));
+    }
     let mut traces = corpus();
     if what == "one" {
         let arg = |n: usize| std::env::args().nth(n).unwrap_or_default();
