@@ -196,7 +196,7 @@ pub fn least_heap_with(ops: &[Op], sides: &[Side], passes: u32) -> Option<Bytes>
 
 /// What a pool needs for a trace whose frames are recorded and of which `instances` are in flight at a time.
 ///
-/// A frame lasts from one [`Op::Frame`] to the next; a trace without any is one frame. A resize counts as a new block.
+/// A frame lasts from one [`Op::Frame`] to the next; a trace without any is one frame. A block that grows is planned with the bytes it grows to.
 /// `Overflow` where sizes do not fit.
 pub fn recommend(ops: &[Op], instances: u32) -> Result<Recommendation, Error> {
     let mut out = Recommendation::default();
@@ -244,13 +244,12 @@ fn split(ops: &[Op], general: &mut Vec<Op>) -> Result<Sequence, Error> {
                 None => general.push(*op),
             },
             Op::Resize { block, bytes } => match find(&inside, block) {
-                // As `Frame::realloc` does: a smaller size stays where it is.
-                Some(at) if bytes <= sizes[inside[at].1 as usize] => {}
+                // As `Frame::realloc` does: a smaller size stays as it is, for a larger one the room is planned.
                 Some(at) => {
-                    let index = sequence.alloc(bytes, inside[at].2)?;
-                    sequence.free(inside[at].1)?;
-                    inside[at].1 = index;
-                    sizes.push(bytes);
+                    let index = inside[at].1;
+                    sequence.grow(index, bytes)?;
+                    let size = &mut sizes[index as usize];
+                    *size = bytes.max(*size);
                 }
                 None => general.push(*op),
             },

@@ -153,8 +153,9 @@ impl<P: Deref<Target = Pool>> Frame<P> {
         unsafe { self.pool.free(block) }
     }
 
-    /// Another size for a block of the frame, contents kept. A smaller size keeps the block as it is; a larger one is
-    /// always another block, so that the recorded sequence is one of allocations and frees alone.
+    /// Another size for a block of the frame, contents kept. A smaller size keeps the block as it is. A block that grew
+    /// while its frame was recorded has that room from the start when it is replayed, and grows where it is; beyond what
+    /// was recorded it becomes another block.
     ///
     /// # Safety
     /// As for [`Pool::realloc`].
@@ -165,7 +166,15 @@ impl<P: Deref<Target = Pool>> Frame<P> {
         if bytes <= old {
             return Ok(block);
         }
-        let new = self.alloc(bytes, align)?;
+        let new = match &self.mode {
+            Mode::Record(recording) => {
+                let new = self.pool.alloc_with(&Request::new(bytes as u64, align as u64).side(Side::Lowest))?;
+                let padded = (bytes as u64).saturating_add(self.pool.overhead());
+                self.pool.watch_resize(recording, block, new, padded, align as u64);
+                new
+            }
+            _ => self.alloc(bytes, align)?,
+        };
         // SAFETY: the new block is another one, so the ranges are apart; both hold the smaller size.
         unsafe { new.copy_from_nonoverlapping(block, old.min(bytes)) };
         // SAFETY: the caller uses the new pointer only.

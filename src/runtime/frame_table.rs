@@ -70,6 +70,15 @@ impl Recording {
         }
     }
 
+    /// The block is at another address now, with more bytes. False where it is none of the frame's.
+    fn resized(&self, old: NonNull<u8>, new: NonNull<u8>, bytes: u64) -> bool {
+        let mut state = self.state.lock();
+        let Some(index) = state.live.remove(&(old.as_ptr() as usize)) else { return false };
+        // Into the room of the entry just removed.
+        state.live.insert(new.as_ptr() as usize, index);
+        state.sequence.grow(index, bytes).is_ok()
+    }
+
     fn freed(&self, block: NonNull<u8>) {
         let mut state = self.state.lock();
         if let Some(index) = state.live.remove(&(block.as_ptr() as usize)) {
@@ -333,6 +342,22 @@ impl Pool {
         // Under the table's lock, which a fork takes: a recording's own lock is then never left taken in the child.
         let _table = self.shared.frames.lock();
         recording.allocated(block, bytes, align);
+    }
+
+    /// Tells a recording that a block became a larger one. Called before the old one is freed.
+    pub(crate) fn watch_resize(
+        &self,
+        recording: &Recording,
+        old: NonNull<u8>,
+        new: NonNull<u8>,
+        bytes: u64,
+        align: u64,
+    ) {
+        let _table = self.shared.frames.lock();
+        // A block from before the frame: the frame asks for a new one in its place every time.
+        if !recording.resized(old, new, bytes) {
+            recording.allocated(new, bytes, align);
+        }
     }
 
     /// Frees a planned block from any thread. False where there is none.

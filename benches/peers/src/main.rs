@@ -302,19 +302,13 @@ fn least(trace: &Trace, ok: impl Fn(usize) -> bool) -> f64 {
 fn recorded(trace: &Trace) -> f64 {
     let mut sequence = Sequence::new();
     let mut index = vec![0; trace.ids];
-    let mut align_of = vec![0; trace.ids];
     for op in &trace.ops {
         match *op {
             Op::Alloc { id, bytes, align } => {
                 index[id as usize] = sequence.alloc(bytes.into(), align.into()).unwrap();
-                align_of[id as usize] = align;
             }
             Op::Free { id } => sequence.free(index[id as usize]).unwrap(),
-            Op::Resize { id, bytes } => {
-                let new = sequence.alloc(bytes.into(), align_of[id as usize].into()).unwrap();
-                sequence.free(index[id as usize]).unwrap();
-                index[id as usize] = new;
-            }
+            Op::Resize { id, bytes } => sequence.grow(index[id as usize], bytes.into()).unwrap(),
         }
     }
     FramePlan::new(&sequence).unwrap().bytes() as f64 / trace.peak as f64

@@ -55,9 +55,7 @@ pub fn id_of(op: &Op) -> u32 {
 
 fn event_of(op: &Op) -> rehearsal::Op {
     match *op {
-        Op::Alloc { id, bytes, align } => {
-            rehearsal::Op::Alloc { block: id, bytes: bytes.into(), align: align.into() }
-        }
+        Op::Alloc { id, bytes, align } => rehearsal::Op::Alloc { block: id, bytes: bytes.into(), align: align.into() },
         Op::Free { id } => rehearsal::Op::Free { block: id },
         Op::Resize { id, bytes } => rehearsal::Op::Resize { block: id, bytes: bytes.into() },
     }

@@ -55,7 +55,7 @@ pub struct FramePlan {
 /// Search nodes for a plan made while the host waits.
 const QUICK: u64 = 5_000;
 
-const MAGIC: &[u8; 8] = b"AREFRM01";
+const MAGIC: &[u8; 8] = b"AREFRM02";
 
 impl FramePlan {
     /// Plans a recorded sequence with little effort: some milliseconds. `Overflow` where sizes do not fit 64 bits.
@@ -123,7 +123,7 @@ impl FramePlan {
             let block = sequence.blocks()[i];
             slots.push(Slot {
                 // Saturated only where the block is larger than any area, and so not planned.
-                asked: u32::try_from(block.bytes.max(1).div_ceil(GRANULE)).unwrap_or(u32::MAX),
+                asked: u32::try_from(block.asked.max(1).div_ceil(GRANULE)).unwrap_or(u32::MAX),
                 granule: (offset / GRANULE) as u32,
                 place: if size > 0 { out.place_of(offset).unwrap_or(UNPLANNED) } else { UNPLANNED },
                 successors: 0,
@@ -182,11 +182,12 @@ impl FramePlan {
         self.place(slot).1
     }
 
-    /// Bytes of a slot, in whole granules; 0 for a block that is not planned.
+    /// Bytes a slot holds, in whole granules; 0 for a block that is not planned.
     pub fn slot_bytes(&self, slot: u32) -> Bytes {
         match &self.slots[slot as usize] {
-            slot if slot.place == UNPLANNED => 0,
-            slot => u64::from(slot.asked) * GRANULE,
+            planned if planned.place == UNPLANNED => 0,
+            // What was planned has been rounded up before, so nothing wraps.
+            _ => self.blocks[slot as usize].bytes.max(1).div_ceil(GRANULE) * GRANULE,
         }
     }
 
@@ -223,12 +224,12 @@ impl FramePlan {
 
     /// The plan as bytes, little-endian, for [`FramePlan::decode`].
     pub fn encode(&self) -> Vec<u8> {
-        let mut out = Vec::with_capacity(16 + 32 * self.len());
+        let mut out = Vec::with_capacity(16 + 40 * self.len());
         out.extend_from_slice(MAGIC);
         out.extend_from_slice(&(self.len() as u64).to_le_bytes());
         for (block, slot) in self.blocks.iter().zip(&self.slots) {
             let last = block.last.map_or(u64::MAX, u64::from);
-            for word in [block.bytes, block.align, last, u64::from(slot.granule) * GRANULE] {
+            for word in [block.bytes, block.asked, block.align, last, u64::from(slot.granule) * GRANULE] {
                 out.extend_from_slice(&word.to_le_bytes());
             }
         }
@@ -242,13 +243,13 @@ impl FramePlan {
         let body = bytes.strip_prefix(MAGIC).ok_or(wrong)?;
         let mut words = body.chunks_exact(8).map(|w| w.iter().rev().fold(0u64, |sum, &b| sum << 8 | u64::from(b)));
         let count = words.next().ok_or(wrong)?;
-        if !body.len().is_multiple_of(8) || count.checked_mul(4) != Some((body.len() as u64 / 8) - 1) {
+        if !body.len().is_multiple_of(8) || count.checked_mul(5) != Some((body.len() as u64 / 8) - 1) {
             return Err(wrong.available(bytes.len() as u64));
         }
         let mut sequence = Sequence::new();
         let mut offsets = Vec::with_capacity(count as usize);
-        while let (Some(bytes), Some(align), Some(last), Some(offset)) =
-            (words.next(), words.next(), words.next(), words.next())
+        while let (Some(bytes), Some(asked), Some(align), Some(last), Some(offset)) =
+            (words.next(), words.next(), words.next(), words.next(), words.next())
         {
             if !align.is_power_of_two() {
                 return Err(wrong.needed(align));
@@ -257,7 +258,7 @@ impl FramePlan {
                 u64::MAX => None,
                 other => Some(u32::try_from(other).map_err(|_| wrong.needed(other))?),
             };
-            sequence.push(Block { bytes, align, last })?;
+            sequence.push(Block { bytes, asked, align, last })?;
             offsets.push(offset);
         }
         FramePlan::with_offsets(&sequence, &offsets)
