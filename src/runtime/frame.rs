@@ -103,7 +103,7 @@ impl<P: Deref<Target = Pool>> Frame<P> {
             if align.is_power_of_two() {
                 if let Some(slot) = replay.alloc(&instance.plan, padded, align as u64) {
                     let (place, offset) = instance.plan.place(slot);
-                    instance.live[place as usize].store(slot + 1, Ordering::Release);
+                    instance.places[place as usize].live.store(slot + 1, Ordering::Release);
                     return Ok(instance.pointer(offset));
                 }
             }
@@ -137,7 +137,7 @@ impl<P: Deref<Target = Pool>> Frame<P> {
                 if instance.remote.load(Ordering::Relaxed) != 0 {
                     instance.drain(replay);
                 }
-                let live = instance.plan.place_of(offset).map(|place| &instance.live[place as usize]);
+                let live = instance.live_at(offset);
                 let slot = live.map_or(0, |live| live.load(Ordering::Relaxed));
                 return match (live, slot.checked_sub(1)) {
                     (Some(live), Some(slot)) if slot & REMOTE == 0 && replay.free(&instance.plan, slot) => {
@@ -219,6 +219,13 @@ impl Instance {
         (offset < self.bytes).then_some(offset as u64)
     }
 
+    /// Who is live where a planned block starts; `None` where none does.
+    #[inline]
+    pub(crate) fn live_at(&self, offset: u64) -> Option<&AtomicU32> {
+        let place = self.plan.find_place(offset, &self.places, |place| place.start)?;
+        Some(&self.places[place as usize].live)
+    }
+
     #[inline]
     pub(crate) fn pointer(&self, offset: u64) -> NonNull<u8> {
         debug_assert!(offset < self.bytes as u64);
@@ -228,8 +235,7 @@ impl Instance {
 
     /// The slot live at an address, from any thread.
     pub(crate) fn slot_at(&self, block: NonNull<u8>) -> Option<(u32, &AtomicU32)> {
-        let place = self.plan.place_of(self.offset(block)?)?;
-        let live = &self.live[place as usize];
+        let live = self.live_at(self.offset(block)?)?;
         let slot = live.load(Ordering::Acquire).checked_sub(1)?;
         (slot & REMOTE == 0).then_some((slot, live))
     }
@@ -259,7 +265,7 @@ impl Instance {
         let mut at = self.remote.swap(0, Ordering::Acquire);
         while let Some(slot) = at.checked_sub(1) {
             at = self.next[slot as usize].load(Ordering::Relaxed);
-            let live = &self.live[self.plan.place(slot).0 as usize];
+            let live = &self.places[self.plan.place(slot).0 as usize].live;
             // Not so only where the host freed the block twice at once, from here and from another thread.
             if live.load(Ordering::Relaxed) == (slot | REMOTE) + 1 {
                 live.store(0, Ordering::Release);

@@ -24,6 +24,15 @@ const MISSES: u32 = 2;
 /// Blocks of a frame beyond which it is not recorded.
 const MAX_BLOCKS: usize = 1 << 18;
 
+/// Where a planned block starts, and who is there: together, so that a free looks at one line of the cache.
+#[derive(Debug)]
+pub(crate) struct Place {
+    /// As in the plan's table.
+    pub(crate) start: u32,
+    /// One more than the live slot, 0 for none.
+    pub(crate) live: AtomicU32,
+}
+
 /// The memory and the state of one frame in flight, or of one that may be entered again.
 #[derive(Debug)]
 pub(crate) struct Instance {
@@ -32,8 +41,8 @@ pub(crate) struct Instance {
     pub(crate) bytes: usize,
     /// The area in its region.
     area: Handle,
-    /// One more than the slot live at each place, 0 for none.
-    pub(crate) live: Box<[AtomicU32]>,
+    /// The plan's table of places with who is live at each.
+    pub(crate) places: Box<[Place]>,
     /// Slots other threads freed: a stack, linked through `next`, both one more than the slot. No lock, so that a fork
     /// cannot leave it taken.
     pub(crate) remote: AtomicU32,
@@ -167,7 +176,10 @@ impl Pool {
             words.resize_with(n, || AtomicU32::new(0));
             Some(words.into_boxed_slice())
         };
-        let (live, next) = (zeros(plan.places())?, zeros(plan.len())?);
+        let next = zeros(plan.len())?;
+        let mut places = Vec::new();
+        places.try_reserve_exact(plan.starts().len()).ok()?;
+        places.extend(plan.starts().iter().map(|&start| Place { start, live: AtomicU32::new(0) }));
         let bytes = usize::try_from(plan.bytes()).ok()?;
         // Areas live long, so they are taken from below.
         let request = Request::new(plan.bytes(), plan.align().bytes()).side(Side::Low);
@@ -191,7 +203,7 @@ impl Pool {
             first,
             bytes,
             area,
-            live,
+            places: places.into_boxed_slice(),
             remote: AtomicU32::new(0),
             next,
             parked: Lock::new(None),

@@ -316,10 +316,10 @@ fn recorded(trace: &Trace) -> f64 {
 
 fn memory(traces: &[Trace]) {
     println!(
-        "{:22} {:>8} {:>8} {:>8} {:>8} | {:>6} {:>6} {:>7} {:>7} {:>6}   (smallest pool over peak live)",
-        "", "arenite", "one-end", "hints", "recorded", "rlsf", "talc", "offset", "l_list", "buddy"
+        "{:22} {:>8} {:>8} {:>8} {:>8} {:>8} | {:>6} {:>6} {:>7} {:>7} {:>6}   (smallest pool over peak live)",
+        "", "arenite", "2 shards", "one-end", "hints", "recorded", "rlsf", "talc", "offset", "l_list", "buddy"
     );
-    let mut columns: Vec<Vec<f64>> = vec![Vec::new(); 9];
+    let mut columns: Vec<Vec<f64>> = vec![Vec::new(); 10];
     for t in traces {
         let heap = |bytes: usize, large: Option<u64>, hints: bool| {
             let mut peer = Handles::new(bytes, t.ids);
@@ -333,6 +333,7 @@ fn memory(traces: &[Trace]) {
         };
         let row = [
             least(t, |b| serves(heap(b, None, false), t)),
+            least(t, |b| serves(peers::sharded(peers::Region::new(b, false), t.ids, 2), t)),
             least(t, |b| serves(heap(b, Some(0), false), t)),
             least(t, |b| serves(heap(b, None, true), t)),
             if t.name == "random" { f64::NAN } else { recorded(t) },
@@ -343,8 +344,8 @@ fn memory(traces: &[Trace]) {
             least(t, |b| serves(peers::buddy(b, t.ids), t)),
         ];
         println!(
-            "{:22} {:8.3} {:8.3} {:8.3} {:8.3} | {:6.3} {:6.3} {:7.3} {:7.3} {:6.3}",
-            t.name, row[0], row[1], row[2], row[3], row[4], row[5], row[6], row[7], row[8]
+            "{:22} {:8.3} {:8.3} {:8.3} {:8.3} {:8.3} | {:6.3} {:6.3} {:7.3} {:7.3} {:6.3}",
+            t.name, row[0], row[1], row[2], row[3], row[4], row[5], row[6], row[7], row[8], row[9]
         );
         if t.name != "random" {
             row.iter().zip(&mut columns).for_each(|(r, c)| c.push(*r));

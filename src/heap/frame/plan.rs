@@ -48,6 +48,8 @@ pub struct FramePlan {
     blocks: Vec<Block>,
     /// Where planned blocks start, by open addressing: one more than the granule, 0 for none. A place is an index of it.
     starts: Vec<u32>,
+    /// What the hash multiplies by.
+    mix: u64,
     bytes: Bytes,
     align: Align,
 }
@@ -88,17 +90,12 @@ impl FramePlan {
             successors: Vec::new(),
             predecessors: Vec::with_capacity(n),
             blocks: sequence.blocks().to_vec(),
-            starts: alloc::vec![0; (distinct.len() * 4).next_power_of_two().max(4)],
+            starts: Vec::new(),
+            mix: 0,
             bytes,
             align: problem.align().max(DEFAULT_ALIGN),
         };
-        for granule in distinct {
-            let mut at = out.hash(granule);
-            while out.starts[at] != 0 {
-                at = (at + 1) & (out.starts.len() - 1);
-            }
-            out.starts[at] = granule + 1;
-        }
+        out.index(&distinct);
         let mut slots = Vec::with_capacity(n);
         // For each byte the last block that held it: from -> (to, block).
         let mut held: BTreeMap<Bytes, (Bytes, u32)> = BTreeMap::new();
@@ -142,32 +139,57 @@ impl FramePlan {
         Ok(out)
     }
 
-    #[inline]
-    fn hash(&self, granule: u32) -> usize {
-        let mixed = u64::from(granule).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-        (mixed >> 32) as usize & (self.starts.len() - 1)
+    /// Fills the table of starts, with the multiplier of a few that makes the fewest collisions: each one costs every frame
+    /// a branch that was not foreseen.
+    fn index(&mut self, distinct: &[u32]) {
+        const MIXES: [u64; 4] =
+            [0x9e37_79b9_7f4a_7c15, 0xd1b5_4a32_d192_ed03, 0xbf58_476d_1ce4_e5b9, 0x94d0_49bb_1331_11eb];
+        let size = (distinct.len() * 4).next_power_of_two().max(4);
+        let mut fewest = usize::MAX;
+        for mix in MIXES {
+            let mut starts = alloc::vec![0; size];
+            let mut collisions = 0;
+            for &granule in distinct {
+                let mut at = hash(granule, mix, size);
+                while starts[at] != 0 {
+                    at = (at + 1) & (size - 1);
+                    collisions += 1;
+                }
+                starts[at] = granule + 1;
+            }
+            if collisions < fewest {
+                fewest = collisions;
+                (self.starts, self.mix) = (starts, mix);
+            }
+        }
     }
 
     /// The place of an offset where a planned block starts. A quarter of the table is in use, so few probes are needed.
     #[inline]
     pub fn place_of(&self, offset: Bytes) -> Option<u32> {
+        self.find_place(offset, &self.starts, |start| *start)
+    }
+
+    /// [`FramePlan::place_of`] in a copy of the table: `start` tells what it has at a place of [`FramePlan::starts`].
+    #[inline]
+    pub(crate) fn find_place<T>(&self, offset: Bytes, table: &[T], start: impl Fn(&T) -> u32) -> Option<u32> {
         if !offset.is_multiple_of(GRANULE) || offset >= self.bytes {
             return None;
         }
         let granule = (offset / GRANULE) as u32;
-        let mut at = self.hash(granule);
+        let mut at = hash(granule, self.mix, table.len());
         loop {
-            match self.starts[at] {
+            match start(&table[at]) {
                 0 => return None,
                 start if start == granule + 1 => return Some(at as u32),
-                _ => at = (at + 1) & (self.starts.len() - 1),
+                _ => at = (at + 1) & (table.len() - 1),
             }
         }
     }
 
-    /// One more than the highest place.
-    pub fn places(&self) -> usize {
-        self.starts.len()
+    /// The table of places: one more than the granule where a planned block starts, 0 for none.
+    pub(crate) fn starts(&self) -> &[u32] {
+        &self.starts
     }
 
     /// The place and the offset of a planned slot.
@@ -263,6 +285,12 @@ impl FramePlan {
         }
         FramePlan::with_offsets(&sequence, &offsets)
     }
+}
+
+/// `size` is a power of two.
+#[inline]
+fn hash(granule: u32, mix: u64, size: usize) -> usize {
+    (u64::from(granule).wrapping_mul(mix) >> 32) as usize & (size - 1)
 }
 
 /// Notes who held `[from, to)` as `(holder, block)` pairs and makes `block` its holder.
