@@ -21,8 +21,12 @@ const COURTESY: u32 = super::os::scaled(16);
 
 /// Turns below which the lock has gone over after a brief time only.
 const BRIEF: u32 = 64;
-/// Brief times in a row after which the lock may be crowded.
+/// Brief times in a row after which the lock may be crowded: at first, and at most.
 const CROWDED: u32 = super::os::scaled(16);
+const HARDLY: u32 = 1 << 16;
+/// Turns the others have to take during a rest for it to have been worth it: a tenth of a microsecond each, so they did
+/// little else.
+const WORTH: u32 = 1000;
 /// Looks at a lock that may be crowded, and how many of them have to find it taken.
 const SAMPLES: u32 = 8;
 const BUSY: u32 = 5;
@@ -43,8 +47,8 @@ const APART: u32 = super::os::scaled(4);
 ///
 /// Crowded: threads that do nothing else than take the lock hand it to and fro, and each time a dozen lines of the cache go
 /// with it, which takes ten times as long as the work itself. Whoever then finds the lock taken leaves it to the others for
-/// about a tenth of a millisecond, in which they make a thousand calls and more at full speed. That is for a lock that is
-/// taken most of the time; one that is merely shared by many is handed over at once.
+/// about a tenth of a millisecond, in which they make a thousand calls and more at full speed. Where they did not, four times
+/// as much has to happen before the next rest: a lock that is merely shared by many is handed over at once.
 #[derive(Debug)]
 pub(crate) struct RawLock {
     word: AtomicU32,
@@ -56,13 +60,15 @@ pub(crate) struct RawLock {
     since: AtomicU32,
     /// Times in a row it went over after a brief time.
     crowd: AtomicU32,
+    /// How many of these make a crowd, less [`CROWDED`].
+    more: AtomicU32,
 }
 
 impl RawLock {
     /// A free lock of words that are all 0. They are handed in since only some kinds of atomics can be made in a constant.
-    pub(crate) const fn of(words: [AtomicU32; 5]) -> RawLock {
-        let [word, waiters, turns, since, crowd] = words;
-        RawLock { word, waiters, turns, since, crowd }
+    pub(crate) const fn of(words: [AtomicU32; 6]) -> RawLock {
+        let [word, waiters, turns, since, crowd, more] = words;
+        RawLock { word, waiters, turns, since, crowd, more }
     }
 
     #[inline]
@@ -79,24 +85,33 @@ impl RawLock {
 
     #[cold]
     fn lock_slow(&self) {
-        if self.crowd.load(Ordering::Relaxed) >= CROWDED {
-            let crowded = self.is_crowded();
-            if crowded {
-                rest();
-            }
-            self.wait();
-            if !crowded {
-                // Once more, and it has to be shown again that it is.
-                self.crowd.store(CROWDED - 1, Ordering::Relaxed);
-            }
-        } else {
-            self.wait();
-            let (turns, since) = (self.turns.load(Ordering::Relaxed), self.since.load(Ordering::Relaxed));
-            let brief = turns.wrapping_sub(since) < BRIEF;
-            let crowd = if brief { self.crowd.load(Ordering::Relaxed) + 1 } else { 0 };
-            self.crowd.store(crowd.min(CROWDED), Ordering::Relaxed);
+        let need = CROWDED + self.more.load(Ordering::Relaxed);
+        let crowd = self.crowd.load(Ordering::Relaxed);
+        let from = self.turns.load(Ordering::Relaxed);
+        let rested = crowd >= need && self.is_crowded();
+        if rested {
+            rest();
         }
-        self.since.store(self.turns.load(Ordering::Relaxed), Ordering::Relaxed);
+        self.wait();
+        // The lock is ours, and so are the counts.
+        let turns = self.turns.load(Ordering::Relaxed);
+        let brief = turns.wrapping_sub(self.since.load(Ordering::Relaxed)) < BRIEF;
+        self.since.store(turns, Ordering::Relaxed);
+        let crowd = if rested && turns.wrapping_sub(from) >= WORTH {
+            self.more.store(0, Ordering::Relaxed);
+            crowd
+        } else if rested {
+            self.more.store((need * 4).min(HARDLY) - CROWDED, Ordering::Relaxed);
+            0
+        } else if crowd >= need {
+            // Not taken most of the time, as it turned out: that has to be shown once more.
+            need - 1
+        } else if brief {
+            crowd + 1
+        } else {
+            0
+        };
+        self.crowd.store(crowd, Ordering::Relaxed);
     }
 
     /// Whether the lock is taken most of the time.

@@ -495,7 +495,8 @@ fn main() {
         kv();
     }
     if what.is_empty() || what == "threads" {
-        threads::threads(&std::env::args().nth(2).unwrap_or_default());
+        let arg = |n: usize| std::env::args().nth(n).unwrap_or_default();
+        threads::threads(&arg(2), arg(3).parse().unwrap_or(0));
     }
     if what.is_empty() || what == "speed" {
         traces.push(random(1_000_000));

@@ -151,7 +151,7 @@ unsafe impl Send for Counter {}
 
 impl Counter {
     fn new() -> Arc<Counter> {
-        Arc::new(Counter { lock: RawLock::of([0; 5].map(AtomicU32::new)), value: UnsafeCell::new(0) })
+        Arc::new(Counter { lock: RawLock::of([0; 6].map(AtomicU32::new)), value: UnsafeCell::new(0) })
     }
 
     fn add(&self) {
