@@ -54,7 +54,7 @@ pub(crate) struct RawLock {
     word: AtomicU32,
     /// [`HUNGRY`], and the number of parked threads.
     waiters: AtomicU32,
-    /// Times it was released. This and the rest are written by the owner only.
+    /// Times it was taken. This and the rest are written by the owner only.
     turns: AtomicU32,
     /// `turns` as it was when the lock last went over to somebody who had waited.
     since: AtomicU32,
@@ -76,6 +76,9 @@ impl RawLock {
         if self.word.compare_exchange(FREE, TAKEN, Ordering::Acquire, Ordering::Relaxed).is_err() {
             self.lock_slow();
         }
+        // Here, where the line is this processor's alone: at the release a waiting one may just be looking at it.
+        let turns = self.turns.load(Ordering::Relaxed);
+        self.turns.store(turns.wrapping_add(1), Ordering::Relaxed);
     }
 
     fn try_lock(&self) -> bool {
@@ -104,8 +107,8 @@ impl RawLock {
             self.more.store((need * 4).min(HARDLY) - CROWDED, Ordering::Relaxed);
             0
         } else if crowd >= need {
-            // Not taken most of the time, as it turned out: that has to be shown once more.
-            need - 1
+            // Not taken most of the time, as it turned out. Looking is not free either.
+            crowd / 2
         } else if brief {
             crowd + 1
         } else {
@@ -116,11 +119,15 @@ impl RawLock {
 
     /// Whether the lock is taken most of the time.
     fn is_crowded(&self) -> bool {
-        let taken = |_: &u32| {
+        let mut free = 0;
+        for _ in 0..SAMPLES {
             (0..APART).for_each(|_| pause());
-            self.word.load(Ordering::Relaxed) != FREE
-        };
-        (0..SAMPLES).filter(taken).count() as u32 >= BUSY
+            free += u32::from(self.word.load(Ordering::Relaxed) == FREE);
+            if free > SAMPLES - BUSY {
+                return false;
+            }
+        }
+        true
     }
 
     /// Takes the lock when its turn comes.
@@ -157,8 +164,6 @@ impl RawLock {
 
     #[inline]
     pub(crate) fn unlock(&self) {
-        let turns = self.turns.load(Ordering::Relaxed);
-        self.turns.store(turns.wrapping_add(1), Ordering::Relaxed);
         self.word.store(FREE, Ordering::Release);
         let waiters = self.waiters.load(Ordering::Relaxed);
         if waiters != 0 {
