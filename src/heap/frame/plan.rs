@@ -188,6 +188,7 @@ impl FramePlan {
     }
 
     /// The table of places: one more than the granule where a planned block starts, 0 for none.
+    #[cfg(feature = "std")]
     pub(crate) fn starts(&self) -> &[u32] {
         &self.starts
     }
