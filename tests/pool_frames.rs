@@ -176,6 +176,56 @@ fn a_planned_block_can_be_resized() {
 }
 
 #[test]
+fn a_block_that_grew_grows_where_it_is_in_later_frames() {
+    let pool = pool(1 << 20);
+    for round in 0..4u8 {
+        let mut frame = pool.frame_begin(9);
+        assert_eq!(frame.is_planned(), round > 0);
+        let mut list = frame.alloc(200, 256).unwrap();
+        let first = list;
+        fill(list, 200, round);
+        for bytes in [300, 1000, 900, 5000] {
+            let other = frame.alloc(700, 128).unwrap();
+            fill(other, 700, round ^ 0x55);
+            // SAFETY: only the returned pointer is used.
+            list = unsafe { frame.realloc(list, bytes, 256) }.unwrap();
+            assert!(holds(list, 200, round) && holds(other, 700, round ^ 0x55));
+            free(&mut frame, other);
+        }
+        fill(list, 5000, round);
+        assert!((list.as_ptr() as usize).is_multiple_of(256));
+        assert!(!frame.is_planned() || list == first, "no copy in a replay");
+        if round == 3 {
+            // More than was recorded: another block.
+            // SAFETY: only the returned pointer is used.
+            list = unsafe { frame.realloc(list, 20_000, 256) }.unwrap();
+            assert!(list != first && holds(list, 5000, round));
+        }
+        free(&mut frame, list);
+    }
+    let stats = pool.frame_stats();
+    assert_eq!((stats.recorded, stats.served), (1, 3 * 5));
+    pool.check().unwrap();
+    assert!(pool.destroy().is_ok());
+}
+
+#[test]
+fn a_block_from_before_the_frame_that_grows_is_one_of_the_frames_own() {
+    let pool = pool(1 << 20);
+    for round in 0..3u8 {
+        let old = pool.alloc(500, 128).unwrap();
+        fill(old, 500, round);
+        let mut frame = pool.frame_begin(4);
+        // SAFETY: only the returned pointer is used.
+        let new = unsafe { frame.realloc(old, 9000, 128) }.unwrap();
+        assert!(holds(new, 500, round));
+        free(&mut frame, new);
+    }
+    assert_eq!(pool.frame_stats().served, 2);
+    assert!(pool.destroy().is_ok());
+}
+
+#[test]
 fn a_plan_can_be_made_beforehand_saved_and_loaded() {
     let mut sequence = Sequence::new();
     let a = sequence.alloc(1000, 64).unwrap();

@@ -79,9 +79,6 @@ fn block(pool: &Pool, r: &arenite_frame_request_t) -> Result<Block, Error> {
         return Err(Error::alignment("the alignment is not a power of two").needed(align));
     }
     let bytes = r.bytes.checked_add(pool.overhead());
-    Ok(Block {
-        bytes: bytes.ok_or(Error::overflow("the request does not fit 64 bits").needed(r.bytes))?,
-        align,
-        last: (r.last != ARENITE_NO_INDEX).then_some(r.last),
-    })
+    let bytes = bytes.ok_or(Error::overflow("the request does not fit 64 bits").needed(r.bytes))?;
+    Ok(Block { bytes, asked: bytes, align, last: (r.last != ARENITE_NO_INDEX).then_some(r.last) })
 }

@@ -65,25 +65,35 @@ pub fn rehearse(ops: &[Op], bytes: Bytes, passes: u32) -> Outcome {
     rehearse_with(ops, &[], bytes, passes)
 }
 
-/// What a host that knew its blocks' lifetimes would ask for at each event: [`Side::Low`] for a block that lives through
-/// more than an eighth of the trace, [`Side::High`] for the others.
+/// Calls within which a workspace is freed: the operator's output is allocated, and with it perhaps a second workspace.
+const OPERATOR: usize = 4;
+/// Calls within which a tensor is freed that goes from one operator to a near one.
+const NEARBY: usize = 80;
+
+/// What a host that knows its blocks' lifetimes would ask for at each event: [`Side::Scratch`] for a block freed within 4
+/// calls, [`Side::Short`] within 80, [`Side::Long`] for the others.
 pub fn lifetime_hints(ops: &[Op]) -> Vec<Side> {
     let blocks = ops.iter().filter_map(block_of).max().map_or(0, |b| b as usize + 1);
-    let mut born: Vec<Option<usize>> = alloc::vec![None; blocks];
-    let mut sides = alloc::vec![Side::High; ops.len()];
-    for (at, op) in ops.iter().enumerate() {
+    // The event and the call at which a block was asked for.
+    let mut born: Vec<Option<(usize, usize)>> = alloc::vec![None; blocks];
+    let mut sides = alloc::vec![Side::Auto; ops.len()];
+    let calls = ops.iter().enumerate().filter(|(_, op)| **op != Op::Frame);
+    for (call, (at, op)) in calls.enumerate() {
         match *op {
-            Op::Alloc { block, .. } => born[block as usize] = Some(at),
+            Op::Alloc { block, .. } => {
+                sides[at] = Side::Long;
+                born[block as usize] = Some((at, call));
+            }
             Op::Free { block } => {
-                if let Some(from) = born[block as usize].take().filter(|from| at - from > ops.len() / 8) {
-                    sides[from] = Side::Low;
-                }
+                let Some((from, first)) = born[block as usize].take() else { continue };
+                sides[from] = match call - first {
+                    0..=OPERATOR => Side::Scratch,
+                    n if n <= NEARBY => Side::Short,
+                    _ => Side::Long,
+                };
             }
             Op::Resize { .. } | Op::Frame => {}
         }
-    }
-    for from in born.into_iter().flatten() {
-        sides[from] = Side::Low;
     }
     sides
 }
@@ -186,7 +196,7 @@ pub fn least_heap_with(ops: &[Op], sides: &[Side], passes: u32) -> Option<Bytes>
 
 /// What a pool needs for a trace whose frames are recorded and of which `instances` are in flight at a time.
 ///
-/// A frame lasts from one [`Op::Frame`] to the next; a trace without any is one frame. A resize counts as a new block.
+/// A frame lasts from one [`Op::Frame`] to the next; a trace without any is one frame. A block that grows is planned with the bytes it grows to.
 /// `Overflow` where sizes do not fit.
 pub fn recommend(ops: &[Op], instances: u32) -> Result<Recommendation, Error> {
     let mut out = Recommendation::default();
@@ -234,13 +244,12 @@ fn split(ops: &[Op], general: &mut Vec<Op>) -> Result<Sequence, Error> {
                 None => general.push(*op),
             },
             Op::Resize { block, bytes } => match find(&inside, block) {
-                // As `Frame::realloc` does: a smaller size stays where it is.
-                Some(at) if bytes <= sizes[inside[at].1 as usize] => {}
+                // As `Frame::realloc` does: a smaller size stays as it is, for a larger one the room is planned.
                 Some(at) => {
-                    let index = sequence.alloc(bytes, inside[at].2)?;
-                    sequence.free(inside[at].1)?;
-                    inside[at].1 = index;
-                    sizes.push(bytes);
+                    let index = inside[at].1;
+                    sequence.grow(index, bytes)?;
+                    let size = &mut sizes[index as usize];
+                    *size = bytes.max(*size);
                 }
                 None => general.push(*op),
             },
@@ -273,6 +282,22 @@ mod tests {
         assert_eq!(rehearse(&ops, 0, 2).failed, 12);
         let hinted = least_heap_with(&ops, &lifetime_hints(&ops), 3).unwrap();
         assert_eq!(rehearse_with(&ops, &lifetime_hints(&ops), hinted, 3).failed, 0);
+    }
+
+    #[test]
+    fn hints_follow_the_calls_a_block_lives_through() {
+        let mut ops = alloc::vec![a(0, 100), Op::Frame, a(1, 100), a(2, 100), Op::Free { block: 1 }];
+        for _ in 0..40 {
+            ops.extend([a(3, 100), Op::Free { block: 3 }]);
+        }
+        ops.push(Op::Free { block: 2 });
+        ops.push(Op::Free { block: 0 });
+        let sides = lifetime_hints(&ops);
+        assert_eq!([sides[0], sides[2], sides[3], sides[5]], [Side::Long, Side::Scratch, Side::Long, Side::Scratch]);
+        // Two calls fewer: within reach of the next operators.
+        ops.drain(5..9);
+        assert_eq!(lifetime_hints(&ops)[3], Side::Short);
+        assert_eq!(lifetime_hints(&ops[..5])[3], Side::Long, "never freed");
     }
 
     #[test]

@@ -21,8 +21,10 @@ use crate::units::{Align, Bytes, Step};
 /// A block of a sequence.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Block {
-    /// Bytes asked for.
+    /// The most bytes it ever had: those asked for, or those it grew to.
     pub bytes: Bytes,
+    /// Bytes it was asked for with.
+    pub asked: Bytes,
     /// The alignment asked for.
     pub align: u64,
     /// The step of the last allocation before it was freed; `None` while it is live.
@@ -48,8 +50,18 @@ impl Sequence {
             return Err(Error::overflow("a sequence holds at most 2^31 blocks"));
         }
         self.blocks.try_reserve(1).map_err(|_| Error::no_memory("the recorded sequence cannot grow"))?;
-        self.blocks.push(Block { bytes, align, last: None });
+        self.blocks.push(Block { bytes, asked: bytes, align, last: None });
         Ok(self.blocks.len() as u32 - 1)
+    }
+
+    /// Records that a live block grew where it is, to `bytes` bytes: it is planned with as much from its start. A smaller
+    /// size changes nothing. `Argument` for a block that does not exist or was freed.
+    pub fn grow(&mut self, block: u32, bytes: Bytes) -> Result<(), Error> {
+        match self.blocks.get_mut(block as usize).filter(|b| b.last.is_none()) {
+            Some(b) => b.bytes = b.bytes.max(bytes),
+            None => return Err(Error::argument("there is no such live block").buffer(block as usize)),
+        }
+        Ok(())
     }
 
     /// Records that a block was freed. `Argument` for a block that does not exist or was freed before.
@@ -65,14 +77,17 @@ impl Sequence {
         }
     }
 
-    /// Adds a block with its lifetime, as a saved plan knows it. `Argument` for a last step before the block's own.
+    /// Adds a block with its lifetime, as a saved plan knows it. `Argument` for a last step before the block's own and for
+    /// fewer bytes than were asked for.
     pub fn push(&mut self, block: Block) -> Result<u32, Error> {
-        let index = self.alloc(block.bytes, block.align)?;
-        if block.last.is_some_and(|last| last < index) {
+        let index = self.alloc(block.asked, block.align)?;
+        if block.last.is_some_and(|last| last < index) || block.bytes < block.asked {
             self.blocks.pop();
-            return Err(Error::argument("a block is freed before it is allocated").buffer(index as usize));
+            let early = block.bytes >= block.asked;
+            let what = if early { "a block is freed before it is allocated" } else { "a block has shrunk" };
+            return Err(Error::argument(what).buffer(index as usize));
         }
-        self.blocks[index as usize].last = block.last;
+        self.blocks[index as usize] = block;
         Ok(index)
     }
 
@@ -106,6 +121,19 @@ impl Sequence {
 mod tests {
     use super::*;
     use crate::planner::Span;
+
+    #[test]
+    fn a_block_that_grows_is_planned_with_all_it_will_have() {
+        let mut s = Sequence::new();
+        let a = s.alloc(100, 1).unwrap();
+        s.grow(a, 1000).unwrap();
+        s.grow(a, 50).unwrap();
+        s.free(a).unwrap();
+        assert!(s.grow(a, 2000).is_err() && s.grow(7, 1).is_err());
+        assert_eq!(s.blocks()[0], Block { bytes: 1000, asked: 100, align: 1, last: Some(0) });
+        assert_eq!(s.problem(Align::new(128).unwrap()).unwrap().buffers()[0].spec.size, 1024);
+        assert!(s.push(Block { bytes: 99, asked: 100, align: 1, last: None }).is_err());
+    }
 
     #[test]
     fn blocks_live_from_their_allocation_to_the_last_before_their_free() {

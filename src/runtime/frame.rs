@@ -105,7 +105,7 @@ impl<P: Deref<Target = Pool>> Frame<P> {
             if align.is_power_of_two() {
                 if let Some(slot) = replay.alloc(&instance.plan, padded, align as u64) {
                     let (place, offset) = instance.plan.place(slot);
-                    instance.live[place as usize].store(slot + 1, Ordering::Release);
+                    instance.places[place as usize].live.store(slot + 1, Ordering::Release);
                     return Ok(instance.pointer(offset));
                 }
             }
@@ -139,7 +139,7 @@ impl<P: Deref<Target = Pool>> Frame<P> {
                 if instance.remote.load(Ordering::Relaxed) != 0 {
                     instance.drain(replay);
                 }
-                let live = instance.plan.place_of(offset).map(|place| &instance.live[place as usize]);
+                let live = instance.live_at(offset);
                 let slot = live.map_or(0, |live| live.load(Ordering::Relaxed));
                 return match (live, slot.checked_sub(1)) {
                     (Some(live), Some(slot)) if slot & REMOTE == 0 && replay.free(&instance.plan, slot) => {
@@ -155,8 +155,9 @@ impl<P: Deref<Target = Pool>> Frame<P> {
         unsafe { self.pool.free(block) }
     }
 
-    /// Another size for a block of the frame, contents kept. A smaller size keeps the block as it is; a larger one is
-    /// always another block, so that the recorded sequence is one of allocations and frees alone.
+    /// Another size for a block of the frame, contents kept. A smaller size keeps the block as it is. A block that grew
+    /// while its frame was recorded has that room from the start when it is replayed, and grows where it is; beyond what
+    /// was recorded it becomes another block.
     ///
     /// # Safety
     /// As for [`Pool::realloc`].
@@ -167,7 +168,15 @@ impl<P: Deref<Target = Pool>> Frame<P> {
         if bytes <= old {
             return Ok(block);
         }
-        let new = self.alloc(bytes, align)?;
+        let new = match &self.mode {
+            Mode::Record(recording) => {
+                let new = self.pool.alloc_with(&Request::new(bytes as u64, align as u64).side(Side::Lowest))?;
+                let padded = (bytes as u64).saturating_add(self.pool.overhead());
+                self.pool.watch_resize(recording, block, new, padded, align as u64);
+                new
+            }
+            _ => self.alloc(bytes, align)?,
+        };
         // SAFETY: the new block is another one, so the ranges are apart; both hold the smaller size.
         unsafe { new.copy_from_nonoverlapping(block, old.min(bytes)) };
         // SAFETY: the caller uses the new pointer only.
@@ -213,6 +222,13 @@ impl Instance {
         (offset < self.area.bytes).then_some(offset as u64)
     }
 
+    /// Who is live where a planned block starts; `None` where none does.
+    #[inline]
+    pub(crate) fn live_at(&self, offset: u64) -> Option<&AtomicU32> {
+        let place = self.plan.find_place(offset, &self.places, |place| place.start)?;
+        Some(&self.places[place as usize].live)
+    }
+
     #[inline]
     pub(crate) fn pointer(&self, offset: u64) -> NonNull<u8> {
         debug_assert!(offset < self.area.bytes as u64);
@@ -222,8 +238,7 @@ impl Instance {
 
     /// The slot live at an address, from any thread.
     pub(crate) fn slot_at(&self, block: NonNull<u8>) -> Option<(u32, &AtomicU32)> {
-        let place = self.plan.place_of(self.offset(block)?)?;
-        let live = &self.live[place as usize];
+        let live = self.live_at(self.offset(block)?)?;
         let slot = live.load(Ordering::Acquire).checked_sub(1)?;
         (slot & REMOTE == 0).then_some((slot, live))
     }
@@ -246,7 +261,7 @@ impl Instance {
     #[cold]
     pub(crate) fn drain(&self, replay: &mut Replay) {
         remote::take(&self.remote, &self.next, |slot| {
-            if remote::settle(&self.live[self.plan.place(slot).0 as usize], slot) {
+            if remote::settle(&self.places[self.plan.place(slot).0 as usize].live, slot) {
                 replay.free(&self.plan, slot);
             }
         });

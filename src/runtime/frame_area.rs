@@ -5,7 +5,7 @@ use core::sync::atomic::AtomicU32;
 use std::sync::Arc;
 
 use super::frame::SharedPlan;
-use super::frame_table::Instance;
+use super::frame_table::{Instance, Place};
 use super::pool::Pool;
 use super::pool_config::Growth;
 use super::pool_lock::Lock;
@@ -123,10 +123,13 @@ impl Instance {
             words.resize_with(n, || AtomicU32::new(0));
             Some(words.into_boxed_slice())
         };
+        let mut places = Vec::new();
+        places.try_reserve_exact(plan.starts().len()).ok()?;
+        places.extend(plan.starts().iter().map(|&start| Place { start, live: AtomicU32::new(0) }));
         let instance = Instance {
             plan: plan.clone(),
             area,
-            live: zeros(plan.places())?,
+            places: places.into_boxed_slice(),
             remote: AtomicU32::new(0),
             next: zeros(plan.len())?,
             parked: Lock::new(None),

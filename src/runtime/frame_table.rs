@@ -22,14 +22,23 @@ const MISSES: u32 = 2;
 /// Blocks of a frame beyond which it is not recorded.
 const MAX_BLOCKS: usize = 1 << 18;
 
+/// Where a planned block starts, and who is there: together, so that a free looks at one line of the cache.
+#[derive(Debug)]
+pub(crate) struct Place {
+    /// As in the plan's table.
+    pub(crate) start: u32,
+    /// One more than the live slot, 0 for none.
+    pub(crate) live: AtomicU32,
+}
+
 /// The memory and the state of one frame in flight, or of one that may be entered again.
 #[derive(Debug)]
 pub(crate) struct Instance {
     pub(crate) plan: SharedPlan,
     /// At least as large as the plan.
     pub(crate) area: Area,
-    /// One more than the slot live at each place, 0 for none.
-    pub(crate) live: Box<[AtomicU32]>,
+    /// The plan's table of places with who is live at each.
+    pub(crate) places: Box<[Place]>,
     /// Slots other threads freed: a stack, linked through `next`, both one more than the slot. No lock, so that a fork
     /// cannot leave it taken.
     pub(crate) remote: AtomicU32,
@@ -59,6 +68,15 @@ impl Recording {
             Ok(index) if !full => drop(state.live.insert(block.as_ptr() as usize, index)),
             _ => state.failed = true,
         }
+    }
+
+    /// The block is at another address now, with more bytes. False where it is none of the frame's.
+    fn resized(&self, old: NonNull<u8>, new: NonNull<u8>, bytes: u64) -> bool {
+        let mut state = self.state.lock();
+        let Some(index) = state.live.remove(&(old.as_ptr() as usize)) else { return false };
+        // Into the room of the entry just removed.
+        state.live.insert(new.as_ptr() as usize, index);
+        state.sequence.grow(index, bytes).is_ok()
     }
 
     fn freed(&self, block: NonNull<u8>) {
@@ -306,6 +324,22 @@ impl Pool {
         // Under the table's lock, which a fork takes: a recording's own lock is then never left taken in the child.
         let _table = self.shared.frames.lock();
         recording.allocated(block, bytes, align);
+    }
+
+    /// Tells a recording that a block became a larger one. Called before the old one is freed.
+    pub(crate) fn watch_resize(
+        &self,
+        recording: &Recording,
+        old: NonNull<u8>,
+        new: NonNull<u8>,
+        bytes: u64,
+        align: u64,
+    ) {
+        let _table = self.shared.frames.lock();
+        // A block from before the frame: the frame asks for a new one in its place every time.
+        if !recording.resized(old, new, bytes) {
+            recording.allocated(new, bytes, align);
+        }
     }
 
     /// Frees a planned block from any thread. False where there is none.

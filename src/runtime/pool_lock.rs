@@ -18,7 +18,7 @@ unsafe impl<T: Send> Sync for Lock<T> {}
 
 impl<T> Lock<T> {
     pub(crate) const fn new(value: T) -> Lock<T> {
-        Lock { raw: RawLock::of([const { AtomicU32::new(0) }; 5]), value: UnsafeCell::new(value) }
+        Lock { raw: RawLock::of([const { AtomicU32::new(0) }; 6]), value: UnsafeCell::new(value) }
     }
 
     #[inline]

@@ -21,8 +21,12 @@ const COURTESY: u32 = super::os::scaled(16);
 
 /// Turns below which the lock has gone over after a brief time only.
 const BRIEF: u32 = 64;
-/// Brief times in a row after which the lock may be crowded.
+/// Brief times in a row after which the lock may be crowded: at first, and at most.
 const CROWDED: u32 = super::os::scaled(16);
+const HARDLY: u32 = 1 << 16;
+/// Turns the others have to take during a rest for it to have been worth it: a tenth of a microsecond each, so they did
+/// little else.
+const WORTH: u32 = 1000;
 /// Looks at a lock that may be crowded, and how many of them have to find it taken.
 const SAMPLES: u32 = 8;
 const BUSY: u32 = 5;
@@ -43,26 +47,28 @@ const APART: u32 = super::os::scaled(4);
 ///
 /// Crowded: threads that do nothing else than take the lock hand it to and fro, and each time a dozen lines of the cache go
 /// with it, which takes ten times as long as the work itself. Whoever then finds the lock taken leaves it to the others for
-/// about a tenth of a millisecond, in which they make a thousand calls and more at full speed. That is for a lock that is
-/// taken most of the time; one that is merely shared by many is handed over at once.
+/// about a tenth of a millisecond, in which they make a thousand calls and more at full speed. Where they did not, four times
+/// as much has to happen before the next rest: a lock that is merely shared by many is handed over at once.
 #[derive(Debug)]
 pub(crate) struct RawLock {
     word: AtomicU32,
     /// [`HUNGRY`], and the number of parked threads.
     waiters: AtomicU32,
-    /// Times it was released. This and the rest are written by the owner only.
+    /// Times it was taken. This and the rest are written by the owner only.
     turns: AtomicU32,
     /// `turns` as it was when the lock last went over to somebody who had waited.
     since: AtomicU32,
     /// Times in a row it went over after a brief time.
     crowd: AtomicU32,
+    /// How many of these make a crowd, less [`CROWDED`].
+    more: AtomicU32,
 }
 
 impl RawLock {
     /// A free lock of words that are all 0. They are handed in since only some kinds of atomics can be made in a constant.
-    pub(crate) const fn of(words: [AtomicU32; 5]) -> RawLock {
-        let [word, waiters, turns, since, crowd] = words;
-        RawLock { word, waiters, turns, since, crowd }
+    pub(crate) const fn of(words: [AtomicU32; 6]) -> RawLock {
+        let [word, waiters, turns, since, crowd, more] = words;
+        RawLock { word, waiters, turns, since, crowd, more }
     }
 
     #[inline]
@@ -70,6 +76,9 @@ impl RawLock {
         if self.word.compare_exchange(FREE, TAKEN, Ordering::Acquire, Ordering::Relaxed).is_err() {
             self.lock_slow();
         }
+        // Here, where the line is this processor's alone: at the release a waiting one may just be looking at it.
+        let turns = self.turns.load(Ordering::Relaxed);
+        self.turns.store(turns.wrapping_add(1), Ordering::Relaxed);
     }
 
     fn try_lock(&self) -> bool {
@@ -79,33 +88,46 @@ impl RawLock {
 
     #[cold]
     fn lock_slow(&self) {
-        if self.crowd.load(Ordering::Relaxed) >= CROWDED {
-            let crowded = self.is_crowded();
-            if crowded {
-                rest();
-            }
-            self.wait();
-            if !crowded {
-                // Once more, and it has to be shown again that it is.
-                self.crowd.store(CROWDED - 1, Ordering::Relaxed);
-            }
-        } else {
-            self.wait();
-            let (turns, since) = (self.turns.load(Ordering::Relaxed), self.since.load(Ordering::Relaxed));
-            let brief = turns.wrapping_sub(since) < BRIEF;
-            let crowd = if brief { self.crowd.load(Ordering::Relaxed) + 1 } else { 0 };
-            self.crowd.store(crowd.min(CROWDED), Ordering::Relaxed);
+        let need = CROWDED + self.more.load(Ordering::Relaxed);
+        let crowd = self.crowd.load(Ordering::Relaxed);
+        let from = self.turns.load(Ordering::Relaxed);
+        let rested = crowd >= need && self.is_crowded();
+        if rested {
+            rest();
         }
-        self.since.store(self.turns.load(Ordering::Relaxed), Ordering::Relaxed);
+        self.wait();
+        // The lock is ours, and so are the counts.
+        let turns = self.turns.load(Ordering::Relaxed);
+        let brief = turns.wrapping_sub(self.since.load(Ordering::Relaxed)) < BRIEF;
+        self.since.store(turns, Ordering::Relaxed);
+        let crowd = if rested && turns.wrapping_sub(from) >= WORTH {
+            self.more.store(0, Ordering::Relaxed);
+            crowd
+        } else if rested {
+            self.more.store((need * 4).min(HARDLY) - CROWDED, Ordering::Relaxed);
+            0
+        } else if crowd >= need {
+            // Not taken most of the time, as it turned out. Looking is not free either.
+            crowd / 2
+        } else if brief {
+            crowd + 1
+        } else {
+            0
+        };
+        self.crowd.store(crowd, Ordering::Relaxed);
     }
 
     /// Whether the lock is taken most of the time.
     fn is_crowded(&self) -> bool {
-        let taken = |_: &u32| {
+        let mut free = 0;
+        for _ in 0..SAMPLES {
             (0..APART).for_each(|_| pause());
-            self.word.load(Ordering::Relaxed) != FREE
-        };
-        (0..SAMPLES).filter(taken).count() as u32 >= BUSY
+            free += u32::from(self.word.load(Ordering::Relaxed) == FREE);
+            if free > SAMPLES - BUSY {
+                return false;
+            }
+        }
+        true
     }
 
     /// Takes the lock when its turn comes.
@@ -142,8 +164,6 @@ impl RawLock {
 
     #[inline]
     pub(crate) fn unlock(&self) {
-        let turns = self.turns.load(Ordering::Relaxed);
-        self.turns.store(turns.wrapping_add(1), Ordering::Relaxed);
         self.word.store(FREE, Ordering::Release);
         let waiters = self.waiters.load(Ordering::Relaxed);
         if waiters != 0 {

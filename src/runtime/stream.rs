@@ -248,14 +248,13 @@ impl Active {
     fn serve(&mut self, bytes: u64, align: u64) -> Option<NonNull<u8>> {
         let slot = self.replay.alloc(&self.instance.plan, bytes, align)?;
         let (place, offset) = self.instance.plan.place(slot);
-        self.instance.live[place as usize].store(slot + 1, Ordering::Release);
+        self.instance.places[place as usize].live.store(slot + 1, Ordering::Release);
         Some(self.instance.pointer(offset))
     }
 
     fn take_back(&mut self, block: NonNull<u8>) -> bool {
         let Some(offset) = self.instance.offset(block) else { return false };
-        let Some(place) = self.instance.plan.place_of(offset) else { return false };
-        let live = &self.instance.live[place as usize];
+        let Some(live) = self.instance.live_at(offset) else { return false };
         match live.load(Ordering::Relaxed).checked_sub(1) {
             Some(slot) if slot & REMOTE == 0 && self.replay.free(&self.instance.plan, slot) => {
                 live.store(0, Ordering::Release);

@@ -303,19 +303,13 @@ fn least(trace: &Trace, ok: impl Fn(usize) -> bool) -> f64 {
 fn recorded(trace: &Trace) -> f64 {
     let mut sequence = Sequence::new();
     let mut index = vec![0; trace.ids];
-    let mut align_of = vec![0; trace.ids];
     for op in &trace.ops {
         match *op {
             Op::Alloc { id, bytes, align } => {
                 index[id as usize] = sequence.alloc(bytes.into(), align.into()).unwrap();
-                align_of[id as usize] = align;
             }
             Op::Free { id } => sequence.free(index[id as usize]).unwrap(),
-            Op::Resize { id, bytes } => {
-                let new = sequence.alloc(bytes.into(), align_of[id as usize].into()).unwrap();
-                sequence.free(index[id as usize]).unwrap();
-                index[id as usize] = new;
-            }
+            Op::Resize { id, bytes } => sequence.grow(index[id as usize], bytes.into()).unwrap(),
         }
     }
     FramePlan::new(&sequence).unwrap().bytes() as f64 / trace.peak as f64
@@ -323,10 +317,10 @@ fn recorded(trace: &Trace) -> f64 {
 
 fn memory(traces: &[Trace]) {
     println!(
-        "{:22} {:>8} {:>8} {:>8} {:>8} | {:>6} {:>6} {:>7} {:>7} {:>6}   (smallest pool over peak live)",
-        "", "arenite", "one-end", "hints", "recorded", "rlsf", "talc", "offset", "l_list", "buddy"
+        "{:22} {:>8} {:>8} {:>8} {:>8} {:>8} | {:>6} {:>6} {:>7} {:>7} {:>6}   (smallest pool over peak live)",
+        "", "arenite", "2 shards", "one-end", "hints", "recorded", "rlsf", "talc", "offset", "l_list", "buddy"
     );
-    let mut columns: Vec<Vec<f64>> = vec![Vec::new(); 9];
+    let mut columns: Vec<Vec<f64>> = vec![Vec::new(); 10];
     for t in traces {
         let heap = |bytes: usize, large: Option<u64>, hints: bool| {
             let mut peer = Handles::new(bytes, t.ids);
@@ -340,6 +334,7 @@ fn memory(traces: &[Trace]) {
         };
         let row = [
             least(t, |b| serves(heap(b, None, false), t)),
+            least(t, |b| serves(peers::sharded(peers::Region::new(b, false), t.ids, 2), t)),
             least(t, |b| serves(heap(b, Some(0), false), t)),
             least(t, |b| serves(heap(b, None, true), t)),
             if t.name == "random" { f64::NAN } else { recorded(t) },
@@ -350,8 +345,8 @@ fn memory(traces: &[Trace]) {
             least(t, |b| serves(peers::buddy(b, t.ids), t)),
         ];
         println!(
-            "{:22} {:8.3} {:8.3} {:8.3} {:8.3} | {:6.3} {:6.3} {:7.3} {:7.3} {:6.3}",
-            t.name, row[0], row[1], row[2], row[3], row[4], row[5], row[6], row[7], row[8]
+            "{:22} {:8.3} {:8.3} {:8.3} {:8.3} {:8.3} | {:6.3} {:6.3} {:7.3} {:7.3} {:6.3}",
+            t.name, row[0], row[1], row[2], row[3], row[4], row[5], row[6], row[7], row[8], row[9]
         );
         if t.name != "random" {
             row.iter().zip(&mut columns).for_each(|(r, c)| c.push(*r));
@@ -508,7 +503,8 @@ fn main() {
         kv();
     }
     if what.is_empty() || what == "threads" {
-        threads::threads(&std::env::args().nth(2).unwrap_or_default());
+        let arg = |n: usize| std::env::args().nth(n).unwrap_or_default();
+        threads::threads(&arg(2), arg(3).parse().unwrap_or(0));
     }
     if what.is_empty() || what == "speed" {
         traces.push(random(1_000_000));

@@ -182,8 +182,12 @@ pointer_peer!(Jemalloc, tikv_jemallocator::Jemalloc, |h, l| h.alloc(l), |h, p, l
     .realloc(p, l, n));
 
 pub fn arenite(bytes: usize, ids: usize) -> Arenite {
-    let region = Region::new(bytes, true);
-    let config = PoolConfig { growth: Growth::None, ..PoolConfig::default() };
+    sharded(Region::new(bytes, true), ids, 1)
+}
+
+/// A pool over the region, divided among so many locks.
+pub fn sharded(region: Region, ids: usize, shards: usize) -> Arenite {
+    let config = PoolConfig { growth: Growth::None, shards, ..PoolConfig::default() };
     // SAFETY: the region lives as long as the pool beside it.
     let heap = unsafe { Pool::over(NonNull::new(region.start).unwrap(), region.bytes, config) }.unwrap();
     Arenite { heap, table: vec![NONE; ids], _region: Some(region) }

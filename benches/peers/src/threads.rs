@@ -15,6 +15,13 @@ use crate::{at, ticks_per_ns, tsc};
 const OPS: u64 = 400_000;
 const ROUNDS: usize = 7;
 
+#[derive(Clone, Copy)]
+struct Clock {
+    per_ns: f64,
+    /// Ticks between two calls of a thread.
+    apart: u64,
+}
+
 /// Binds the calling thread to the `n`th processor it may use: threads that take turns on one never contend, so a loaded
 /// machine would flatter every lock.
 fn pin(n: usize) {
@@ -29,8 +36,14 @@ fn pin(n: usize) {
     }
 }
 
-/// One thread's share: 128 blocks, 64 B to 1 MB, each allocated or freed at random. Every 16th call is timed.
-fn share(t: usize, start: &Barrier, work: &impl Fn(usize, usize, Option<usize>)) -> (Instant, Instant, Vec<u64>) {
+/// One thread's share: 128 blocks, 64 B to 1 MB, each allocated or freed at random, `apart` ticks between two calls. Every
+/// 16th call is timed.
+fn share(
+    t: usize,
+    apart: u64,
+    start: &Barrier,
+    work: &impl Fn(usize, usize, Option<usize>),
+) -> (Instant, Instant, Vec<u64>) {
     pin(t);
     let mut r = Rng(t as u64 + 77);
     let mut live = vec![false; 128];
@@ -48,20 +61,24 @@ fn share(t: usize, start: &Barrier, work: &impl Fn(usize, usize, Option<usize>))
             work(t, k, bytes);
         }
         live[k] = !live[k];
+        if apart > 0 {
+            let until = tsc() + apart;
+            while tsc() < until {}
+        }
     }
     let ended = Instant::now();
     (0..128).filter(|&k| live[k]).for_each(|k| work(t, k, None));
     (begun, ended, ticks)
 }
 
-fn run(name: &str, per_ns: f64, work: impl Fn(usize, usize, Option<usize>) + Sync) {
+fn run(name: &str, Clock { per_ns, apart }: Clock, work: impl Fn(usize, usize, Option<usize>) + Sync) {
     let (mut all, mut tails) = (Vec::new(), Vec::new());
     for _ in 0..ROUNDS {
         let start = Barrier::new(2);
         let shares: Vec<_> = std::thread::scope(|s| {
             let threads = [0, 1].map(|t| {
                 let (start, work) = (&start, &work);
-                s.spawn(move || share(t, start, work))
+                s.spawn(move || share(t, apart, start, work))
             });
             threads.into_iter().map(|t| t.join().unwrap()).collect()
         });
@@ -85,11 +102,11 @@ fn run(name: &str, per_ns: f64, work: impl Fn(usize, usize, Option<usize>) + Syn
     );
 }
 
-fn pool(name: &str, per_ns: f64, shards: usize) {
+fn pool(name: &str, clock: Clock, shards: usize) {
     let config = PoolConfig { first_region: 512 << 20, growth: Growth::None, shards, ..PoolConfig::default() };
     let pool = Pool::new(config).unwrap();
     let table: Vec<AtomicUsize> = (0..256).map(|_| 0.into()).collect();
-    run(name, per_ns, |t, k, bytes| {
+    run(name, clock, |t, k, bytes| {
         let slot = &table[t * 128 + k];
         match bytes {
             Some(bytes) => slot.store(pool.alloc(bytes, 128).unwrap().as_ptr() as usize, Relaxed),
@@ -102,7 +119,7 @@ fn pool(name: &str, per_ns: f64, shards: usize) {
     });
 }
 
-fn locked<P: Peer>(name: &str, per_ns: f64, peer: P) {
+fn locked<P: Peer>(name: &str, clock: Clock, peer: P) {
     struct Shared<P>(Mutex<P>);
     // SAFETY: the peer is reached under the mutex only, and its memory is bound to no thread.
     unsafe impl<P> Sync for Shared<P> {}
@@ -111,7 +128,7 @@ fn locked<P: Peer>(name: &str, per_ns: f64, peer: P) {
 
     let shared = Shared(Mutex::new(peer));
     let shared = &shared;
-    run(name, per_ns, move |t, k, bytes| {
+    run(name, clock, move |t, k, bytes| {
         let mut peer = shared.0.lock().unwrap();
         match bytes {
             Some(bytes) => assert!(peer.alloc(t * 128 + k, bytes, 128)),
@@ -120,9 +137,9 @@ fn locked<P: Peer>(name: &str, per_ns: f64, peer: P) {
     });
 }
 
-fn free_threaded(name: &str, per_ns: f64, heap: impl std::alloc::GlobalAlloc + Sync) {
+fn free_threaded(name: &str, clock: Clock, heap: impl std::alloc::GlobalAlloc + Sync) {
     let table: Vec<AtomicUsize> = (0..512).map(|_| 0.into()).collect();
-    run(name, per_ns, |t, k, bytes| {
+    run(name, clock, |t, k, bytes| {
         let at = (t * 128 + k) * 2;
         match bytes {
             Some(bytes) => {
@@ -141,20 +158,22 @@ fn free_threaded(name: &str, per_ns: f64, heap: impl std::alloc::GlobalAlloc + S
 }
 
 /// `only`: the first letters of the rows to be measured; all of them if it is empty.
-pub fn threads(only: &str) {
+/// `apart`: nanoseconds of other work between two calls of a thread.
+pub fn threads(only: &str, apart: u64) {
     let per_ns = ticks_per_ns();
+    let clock = Clock { per_ns, apart: (apart as f64 * per_ns) as u64 };
     println!("two threads, one pool: best and median of {ROUNDS}");
     let rows: [(&str, &dyn Fn(&str)); 9] = [
         // Interrupts alone: as long as a call of the pool, and no memory shared.
-        ("(no allocator)", &|name| run(name, per_ns, |_, _, _| (0..160).for_each(|i| drop(std::hint::black_box(i))))),
-        ("arenite pool", &|name| pool(name, per_ns, 1)),
-        ("arenite pool, 2 shards", &|name| pool(name, per_ns, 2)),
-        ("rlsf + mutex", &|name| locked(name, per_ns, peers::rlsf(512 << 20, 256).unwrap())),
-        ("talc + mutex", &|name| locked(name, per_ns, peers::talc(512 << 20, 256).unwrap())),
-        ("offset-alloc + mutex", &|name| locked(name, per_ns, Offsets::new(512 << 20, 256))),
-        ("glibc", &|name| free_threaded(name, per_ns, std::alloc::System)),
-        ("mimalloc", &|name| free_threaded(name, per_ns, mimalloc::MiMalloc)),
-        ("jemalloc", &|name| free_threaded(name, per_ns, tikv_jemallocator::Jemalloc)),
+        ("(no allocator)", &|name| run(name, clock, |_, _, _| (0..160).for_each(|i| drop(std::hint::black_box(i))))),
+        ("arenite pool", &|name| pool(name, clock, 1)),
+        ("arenite pool, 2 shards", &|name| pool(name, clock, 2)),
+        ("rlsf + mutex", &|name| locked(name, clock, peers::rlsf(512 << 20, 256).unwrap())),
+        ("talc + mutex", &|name| locked(name, clock, peers::talc(512 << 20, 256).unwrap())),
+        ("offset-alloc + mutex", &|name| locked(name, clock, Offsets::new(512 << 20, 256))),
+        ("glibc", &|name| free_threaded(name, clock, std::alloc::System)),
+        ("mimalloc", &|name| free_threaded(name, clock, mimalloc::MiMalloc)),
+        ("jemalloc", &|name| free_threaded(name, clock, tikv_jemallocator::Jemalloc)),
     ];
     rows.iter().filter(|row| row.0.contains(only)).for_each(|(name, row)| row(name));
     println!("goals: >= 9 M/s, p99.9 <= 800 ns");

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use arenite::heap::Side;
+use arenite::heap::{rehearsal, Side};
 
 #[derive(Clone, Copy)]
 pub enum Op {
@@ -17,7 +17,7 @@ pub struct Trace {
     pub ids: usize,
     /// Raw bytes.
     pub peak: u64,
-    /// For each block what an engine knows of its lifetime: freed within 4 calls, within 80, or later.
+    /// For each block what an engine knows of its lifetime.
     pub life: Vec<Side>,
 }
 
@@ -25,26 +25,20 @@ impl Trace {
     pub fn new(name: &str, ops: Vec<Op>) -> Trace {
         let ids = ops.iter().map(|op| id_of(op) as usize + 1).max().unwrap_or(0);
         let mut size = vec![0u64; ids];
-        let mut born = vec![0usize; ids];
         let mut life = vec![Side::Auto; ids];
+        let events: Vec<rehearsal::Op> = ops.iter().map(event_of).collect();
+        for (op, side) in ops.iter().zip(rehearsal::lifetime_hints(&events)) {
+            if let Op::Alloc { id, .. } = *op {
+                life[id as usize] = side;
+            }
+        }
         let (mut live, mut peak) = (0u64, 0u64);
-        for (at, op) in ops.iter().enumerate() {
+        for op in &ops {
             let id = id_of(op) as usize;
             live -= size[id];
             size[id] = match *op {
-                Op::Alloc { bytes, .. } => {
-                    born[id] = at;
-                    u64::from(bytes)
-                }
-                Op::Resize { bytes, .. } => u64::from(bytes),
-                Op::Free { .. } => {
-                    life[id] = match at - born[id] {
-                        0..=4 => Side::Scratch,
-                        5..=80 => Side::Short,
-                        _ => Side::Long,
-                    };
-                    0
-                }
+                Op::Alloc { bytes, .. } | Op::Resize { bytes, .. } => u64::from(bytes),
+                Op::Free { .. } => 0,
             };
             live += size[id];
             peak = peak.max(live);
@@ -56,6 +50,14 @@ impl Trace {
 pub fn id_of(op: &Op) -> u32 {
     match *op {
         Op::Alloc { id, .. } | Op::Free { id } | Op::Resize { id, .. } => id,
+    }
+}
+
+fn event_of(op: &Op) -> rehearsal::Op {
+    match *op {
+        Op::Alloc { id, bytes, align } => rehearsal::Op::Alloc { block: id, bytes: bytes.into(), align: align.into() },
+        Op::Free { id } => rehearsal::Op::Free { block: id },
+        Op::Resize { id, bytes } => rehearsal::Op::Resize { block: id, bytes: bytes.into() },
     }
 }
 

@@ -188,7 +188,7 @@ impl Detector {
             let e = self.entry(first + at as u64);
             let last = life(at).map(|life| i + life).filter(|&last| last < n).map(|last| last as u32);
             planned += u32::from(last.is_some());
-            sequence.push(Block { bytes: e.granules * GRANULE, align: e.align, last })?;
+            sequence.push(Block { bytes: e.granules * GRANULE, asked: e.granules * GRANULE, align: e.align, last })?;
             for word in [e.granules, e.align, last.map_or(u64::MAX, u64::from)] {
                 signature = (signature ^ word).wrapping_mul(0x0100_0000_01b3).rotate_left(29);
             }

@@ -49,6 +49,8 @@ pub struct FramePlan {
     blocks: Vec<Block>,
     /// Where planned blocks start, by open addressing: one more than the granule, 0 for none. A place is an index of it.
     starts: Vec<u32>,
+    /// What the hash multiplies by.
+    mix: u64,
     bytes: Bytes,
     align: Align,
 }
@@ -56,7 +58,7 @@ pub struct FramePlan {
 /// Search nodes for a plan made while the host waits.
 const QUICK: u64 = 5_000;
 
-const MAGIC: &[u8; 8] = b"AREFRM01";
+const MAGIC: &[u8; 8] = b"AREFRM02";
 
 impl FramePlan {
     /// Plans a recorded sequence with little effort: some milliseconds. `Overflow` where sizes do not fit 64 bits.
@@ -95,17 +97,12 @@ impl FramePlan {
             successors: Vec::new(),
             predecessors: Vec::with_capacity(n),
             blocks: sequence.blocks().to_vec(),
-            starts: alloc::vec![0; (distinct.len() * 4).next_power_of_two().max(4)],
+            starts: Vec::new(),
+            mix: 0,
             bytes,
             align: problem.align().max(DEFAULT_ALIGN),
         };
-        for granule in distinct {
-            let mut at = out.hash(granule);
-            while out.starts[at] != 0 {
-                at = (at + 1) & (out.starts.len() - 1);
-            }
-            out.starts[at] = granule + 1;
-        }
+        out.index(&distinct);
         let mut slots = Vec::with_capacity(n);
         // For each byte the last block that held it: from -> (to, block).
         let mut held: BTreeMap<Bytes, (Bytes, u32)> = BTreeMap::new();
@@ -130,7 +127,7 @@ impl FramePlan {
             let block = sequence.blocks()[i];
             slots.push(Slot {
                 // Saturated only where the block is larger than any area, and so not planned.
-                asked: u32::try_from(block.bytes.max(1).div_ceil(GRANULE)).unwrap_or(u32::MAX),
+                asked: u32::try_from(block.asked.max(1).div_ceil(GRANULE)).unwrap_or(u32::MAX),
                 granule: (offset / GRANULE) as u32,
                 place: if size > 0 { out.place_of(offset).unwrap_or(UNPLANNED) } else { UNPLANNED },
                 successors: 0,
@@ -149,32 +146,58 @@ impl FramePlan {
         Ok(out)
     }
 
-    #[inline]
-    fn hash(&self, granule: u32) -> usize {
-        let mixed = u64::from(granule).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-        (mixed >> 32) as usize & (self.starts.len() - 1)
+    /// Fills the table of starts, with the multiplier of a few that makes the fewest collisions: each one costs every frame
+    /// a branch that was not foreseen.
+    fn index(&mut self, distinct: &[u32]) {
+        const MIXES: [u64; 4] =
+            [0x9e37_79b9_7f4a_7c15, 0xd1b5_4a32_d192_ed03, 0xbf58_476d_1ce4_e5b9, 0x94d0_49bb_1331_11eb];
+        let size = (distinct.len() * 4).next_power_of_two().max(4);
+        let mut fewest = usize::MAX;
+        for mix in MIXES {
+            let mut starts = alloc::vec![0; size];
+            let mut collisions = 0;
+            for &granule in distinct {
+                let mut at = hash(granule, mix, size);
+                while starts[at] != 0 {
+                    at = (at + 1) & (size - 1);
+                    collisions += 1;
+                }
+                starts[at] = granule + 1;
+            }
+            if collisions < fewest {
+                fewest = collisions;
+                (self.starts, self.mix) = (starts, mix);
+            }
+        }
     }
 
     /// The place of an offset where a planned block starts. A quarter of the table is in use, so few probes are needed.
     #[inline]
     pub fn place_of(&self, offset: Bytes) -> Option<u32> {
+        self.find_place(offset, &self.starts, |start| *start)
+    }
+
+    /// [`FramePlan::place_of`] in a copy of the table: `start` tells what it has at a place of [`FramePlan::starts`].
+    #[inline]
+    pub(crate) fn find_place<T>(&self, offset: Bytes, table: &[T], start: impl Fn(&T) -> u32) -> Option<u32> {
         if !offset.is_multiple_of(GRANULE) || offset >= self.bytes {
             return None;
         }
         let granule = (offset / GRANULE) as u32;
-        let mut at = self.hash(granule);
+        let mut at = hash(granule, self.mix, table.len());
         loop {
-            match self.starts[at] {
+            match start(&table[at]) {
                 0 => return None,
                 start if start == granule + 1 => return Some(at as u32),
-                _ => at = (at + 1) & (self.starts.len() - 1),
+                _ => at = (at + 1) & (table.len() - 1),
             }
         }
     }
 
-    /// One more than the highest place.
-    pub fn places(&self) -> usize {
-        self.starts.len()
+    /// The table of places: one more than the granule where a planned block starts, 0 for none.
+    #[cfg(feature = "std")]
+    pub(crate) fn starts(&self) -> &[u32] {
+        &self.starts
     }
 
     /// The place and the offset of a planned slot.
@@ -189,11 +212,12 @@ impl FramePlan {
         self.place(slot).1
     }
 
-    /// Bytes of a slot, in whole granules; 0 for a block that is not planned.
+    /// Bytes a slot holds, in whole granules; 0 for a block that is not planned.
     pub fn slot_bytes(&self, slot: u32) -> Bytes {
         match &self.slots[slot as usize] {
-            slot if slot.place == UNPLANNED => 0,
-            slot => u64::from(slot.asked) * GRANULE,
+            planned if planned.place == UNPLANNED => 0,
+            // What was planned has been rounded up before, so nothing wraps.
+            _ => self.blocks[slot as usize].bytes.max(1).div_ceil(GRANULE) * GRANULE,
         }
     }
 
@@ -230,12 +254,12 @@ impl FramePlan {
 
     /// The plan as bytes, little-endian, for [`FramePlan::decode`].
     pub fn encode(&self) -> Vec<u8> {
-        let mut out = Vec::with_capacity(16 + 32 * self.len());
+        let mut out = Vec::with_capacity(16 + 40 * self.len());
         out.extend_from_slice(MAGIC);
         out.extend_from_slice(&(self.len() as u64).to_le_bytes());
         for (block, slot) in self.blocks.iter().zip(&self.slots) {
             let last = block.last.map_or(u64::MAX, u64::from);
-            for word in [block.bytes, block.align, last, u64::from(slot.granule) * GRANULE] {
+            for word in [block.bytes, block.asked, block.align, last, u64::from(slot.granule) * GRANULE] {
                 out.extend_from_slice(&word.to_le_bytes());
             }
         }
@@ -249,13 +273,13 @@ impl FramePlan {
         let body = bytes.strip_prefix(MAGIC).ok_or(wrong)?;
         let mut words = body.chunks_exact(8).map(|w| w.iter().rev().fold(0u64, |sum, &b| sum << 8 | u64::from(b)));
         let count = words.next().ok_or(wrong)?;
-        if !body.len().is_multiple_of(8) || count.checked_mul(4) != Some((body.len() as u64 / 8) - 1) {
+        if !body.len().is_multiple_of(8) || count.checked_mul(5) != Some((body.len() as u64 / 8) - 1) {
             return Err(wrong.available(bytes.len() as u64));
         }
         let mut sequence = Sequence::new();
         let mut offsets = Vec::with_capacity(count as usize);
-        while let (Some(bytes), Some(align), Some(last), Some(offset)) =
-            (words.next(), words.next(), words.next(), words.next())
+        while let (Some(bytes), Some(asked), Some(align), Some(last), Some(offset)) =
+            (words.next(), words.next(), words.next(), words.next(), words.next())
         {
             if !align.is_power_of_two() {
                 return Err(wrong.needed(align));
@@ -264,11 +288,17 @@ impl FramePlan {
                 u64::MAX => None,
                 other => Some(u32::try_from(other).map_err(|_| wrong.needed(other))?),
             };
-            sequence.push(Block { bytes, align, last })?;
+            sequence.push(Block { bytes, asked, align, last })?;
             offsets.push(offset);
         }
         FramePlan::with_offsets(&sequence, &offsets)
     }
+}
+
+/// `size` is a power of two.
+#[inline]
+fn hash(granule: u32, mix: u64, size: usize) -> usize {
+    (u64::from(granule).wrapping_mul(mix) >> 32) as usize & (size - 1)
 }
 
 /// Notes who held `[from, to)` as `(holder, block)` pairs and makes `block` its holder.

@@ -186,7 +186,7 @@ trait Guards: Send + Sync + 'static {
 
 impl Guards for RawLock {
     fn new() -> RawLock {
-        RawLock::of([0; 5].map(AtomicU32::new))
+        RawLock::of([0; 6].map(AtomicU32::new))
     }
 
     fn lock(&self) {
