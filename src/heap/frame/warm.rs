@@ -187,7 +187,7 @@ mod tests {
             r ^= r << 13;
             r ^= r >> 7;
             r ^= r << 17;
-            live.push(s.alloc(1 + r % 100_000, 1 << (r >> 32) % 10).unwrap());
+            live.push(s.alloc(1 + r % 100_000, 1 << ((r >> 32) % 10)).unwrap());
             while live.len() > 2 + (r >> 20) as usize % 3 {
                 s.free(live.swap_remove((r >> 40) as usize % live.len())).unwrap();
             }
