@@ -19,6 +19,7 @@ PACKAGES = ["rapidocr-onnxruntime==1.4.4", "silero-vad==6.2.3", "magika==1.0.3"]
 MORE = ["ddddocr==1.6.1", "basic-pitch==0.4.0"]
 DETECTOR = "ch_PP-OCRv4_det_infer.onnx"
 RECOGNISER = "ch_PP-OCRv4_rec_infer.onnx"
+CLASSIFIER = "ch_ppocr_mobile_v2.0_cls_infer.onnx"
 SIX = ["1,3,480,640", "1,3,736,544", "1,3,320,960", "1,3,640,640", "1,3,960,960", "1,3,736,736"]
 
 
@@ -45,10 +46,9 @@ CASES = [
     # More shapes than plans are kept.
     ("recogniser, 40 widths in turn", RECOGNISER, shapes(*(f"1,3,48,{160 + 8 * i}" for i in range(40))) + ["--runs", "3"]),
     ("recogniser, 4 runs at once", RECOGNISER, shapes("1,3,48,320") + ["--runs", "6", "--together", "4"]),
-    ("direction classifier", "ch_ppocr_mobile_v2.0_cls_infer.onnx", shapes("1,3,48,192") + ["--runs", "8"]),
+    ("direction classifier", CLASSIFIER, shapes("1,3,48,192") + ["--runs", "8"]),
     # Control flow, of which one branch or the other runs, and small blocks only.
     ("voice activity", "silero_vad.onnx", shapes("1,512") + ["--runs", "8", "--value", "sr=16000"]),
-    ("voice activity, two lengths", "silero_vad.onnx", shapes("1,512", "3,512") + ["--runs", "8", "--value", "sr=16000"]),
     ("file types", "model.onnx", shapes("4,2048") + ["--runs", "4"]),
     ("file types, four lengths of batch", "model.onnx", shapes("1,2048", "8,2048", "3,2048", "16,2048") + ["--runs", "4"]),
     ("pitch of music", "nmp.onnx", shapes("1,43844,1", "4,43844,1") + ["--runs", "4"]),
@@ -61,7 +61,7 @@ QUICK = {"detector 640x640", "detector, a failing run after each", "detector, 4 
 # For --race: rounds of each model.
 RACES = [
     (DETECTOR, ["--dims", "1,3,640,640"], 30), (DETECTOR, ["--dims", "1,3,960,960"], 15), (RECOGNISER, ["--dims", "1,3,48,320"], 100),
-    ("ch_ppocr_mobile_v2.0_cls_infer.onnx", ["--dims", "1,3,48,192"], 1000),
+    (CLASSIFIER, ["--dims", "1,3,48,192"], 1000),
     ("silero_vad.onnx", ["--dims", "1,512", "--value", "sr=16000"], 2000), ("model.onnx", ["--dims", "4,2048"], 60),
     ("nmp.onnx", ["--dims", "1,43844,1"], 40), ("common.onnx", ["--dims", "1,1,64,160"], 60),
     ("common_old.onnx", ["--dims", "1,1,64,160"], 60), ("common_det.onnx", ["--dims", "1,3,416,416"], 20),
@@ -103,6 +103,7 @@ def main():
     p.add_argument("--work", required=True)
     p.add_argument("--wheel", default="1.32.0")
     p.add_argument("--quick", action="store_true", help="a few cases only")
+    p.add_argument("--lifetimes", help="the program of that name, to be run as well")
     p.add_argument("--race", action="store_true", help="times only, by turns in one process")
     p.add_argument("--settle", action="store_true", help="the engine alone gives back its loading memory, too")
     a = p.parse_args()
@@ -125,6 +126,8 @@ def main():
             subprocess.run([a.run, "--library", library, found(model), "--race", str(rounds)] + arguments, check=True)
         return 0
     wrong = []
+    if a.lifetimes and subprocess.run([a.lifetimes, library, found(DETECTOR), found(CLASSIFIER)]).returncode:
+        wrong.append("lifetimes")
     for name, model, arguments in CASES:
         if a.quick and name not in QUICK:
             continue
