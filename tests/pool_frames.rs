@@ -124,6 +124,45 @@ fn a_block_that_outlives_its_frame_keeps_its_bytes() {
 }
 
 #[test]
+fn signatures_take_turns_in_as_many_areas_as_frames_at_once() {
+    let growing = PoolConfig { growth: Growth::Exact { at_least: 64 << 20 }, ..PoolConfig::default() };
+    // In a pool that cannot grow, an area is no larger than its plan; areas are shared all the same.
+    for (pool, grows) in [(Pool::new(growing).unwrap(), true), (pool(16 << 20), false)] {
+        let scales = [100_000, 300_000, 10_000];
+        let mut bytes = [0; 3];
+        for (signature, scale) in (0..).zip(scales) {
+            for _ in 0..2 {
+                chain(&mut pool.frame_begin(signature), 20, scale);
+            }
+            bytes[signature as usize] = pool.frame_plan(signature).unwrap().bytes();
+        }
+        for round in 0..12 {
+            let signature = round % 3;
+            let mut frame = pool.frame_begin(signature);
+            assert!(frame.is_planned());
+            chain(&mut frame, 20, scales[signature as usize]);
+            frame.end();
+            assert_eq!(pool.frame_stats().instances, 1);
+        }
+        assert_eq!(pool.frame_stats().area_bytes, bytes[1], "one area, for the largest plan");
+        let before = pool.frame_stats();
+        let (mut a, mut b) = (pool.frame_begin(0), pool.frame_begin(2));
+        chain(&mut a, 20, scales[0]);
+        chain(&mut b, 20, scales[2]);
+        a.end();
+        b.end();
+        let now = pool.frame_stats();
+        assert_eq!((now.instances, now.mismatched + now.waiting + now.outside), (2, 0));
+        assert_eq!(now.area_bytes, bytes[1] + if grows { bytes[1] } else { bytes[2] });
+        assert_eq!((now.served - before.served, now.recorded), (40, 3));
+        pool.check().unwrap();
+        pool.trim(0);
+        assert_eq!((pool.frame_stats().instances, pool.stats().heap.blocks), (0, 0));
+        assert!(pool.destroy().is_ok());
+    }
+}
+
+#[test]
 fn bad_frees_inside_an_area_are_refused() {
     let pool = pool(1 << 20);
     for _ in 0..2 {

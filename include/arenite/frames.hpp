@@ -14,8 +14,8 @@
  * the pool cannot serve by the system's heap. Nothing fails that would not have failed without a plan. Where signatures do not
  * come back, recording stops but for one run in 16.
  *
- * Threads: any number may run at once, each with a frame of its own on its stack; frames of one signature that overlap
- * have an area each. A frame serves the thread that made it; other threads of the engine are served by the pool.
+ * Threads: any number may run at once, each with a frame of its own on its stack; frames that overlap have an area each, and
+ * signatures take turns in them. A frame serves the thread that made it; other threads of the engine are served by the pool.
  */
 #ifndef ARENITE_FRAMES_HPP
 #define ARENITE_FRAMES_HPP

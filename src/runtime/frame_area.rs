@@ -9,6 +9,7 @@ use super::frame_table::{Instance, Place};
 use super::pool::Pool;
 use super::pool_config::Growth;
 use super::pool_lock::Lock;
+use super::region::{advise_huge, HUGE};
 use crate::heap::frame::Replay;
 use crate::heap::{Handle, Request, Side};
 
@@ -24,6 +25,8 @@ pub(crate) struct Area {
     pub(crate) first: NonNull<u8>,
     pub(crate) bytes: usize,
     handle: Handle,
+    /// Whether the system was asked for large pages.
+    huge: bool,
 }
 
 // SAFETY: the pointer names the pool's memory, which is not bound to a thread.
@@ -66,23 +69,27 @@ impl Pool {
     pub(super) fn make_area(&self, room: Room) -> Option<Area> {
         let bytes = usize::try_from(room.bytes).ok()?;
         // Areas live long, so they are taken from below.
-        let request = Request::new(room.bytes, room.align).side(Side::Low);
+        let whole = bytes >= HUGE && self.has_addresses_to_spare();
+        let align = if whole { room.align.max(HUGE as u64) } else { room.align };
+        let request = Request::new(room.bytes, align).side(Side::Low);
         let first = self.alloc_untraced(&request).ok()?;
-        let held = self.locate(first).and_then(|(mut inner, region, offset)| {
-            let heap = &mut inner.regions[region].as_mut()?.heap;
-            let handle = heap.find(offset)?;
+        let held = self.locate(first).and_then(|(mut inner, slot, offset)| {
+            let region = inner.regions[slot].as_mut()?;
+            let handle = region.heap.find(offset)?;
             // Held: a pointer to the frame's first block is not mistaken for the area itself.
-            heap.hold(handle).ok()?;
-            Some(handle)
+            region.heap.hold(handle).ok()?;
+            Some((handle, region.discardable()))
         });
-        let Some(handle) = held else {
+        let Some((handle, ours)) = held else {
             // Served by the fallback, whose blocks cannot be held.
             // SAFETY: the block was made a moment ago and nobody has seen it.
             let freed = unsafe { self.free(first) };
             debug_assert!(freed.is_ok());
             return None;
         };
-        Some(Area { first, bytes, handle })
+        // A plan at its peak fills its area, so large pages cost no memory; and fewer of them are looked up in a run.
+        let huge = ours && advise_huge(first.as_ptr() as usize, bytes, true);
+        Some(Area { first, bytes, handle, huge })
     }
 
     /// Whether an area may be larger than the plan it is made for: addresses that nobody writes must cost nothing.
@@ -106,6 +113,10 @@ impl Pool {
     }
 
     pub(super) fn release_area(&self, area: &Area) {
+        if area.huge {
+            // What comes here next may be small blocks far apart.
+            advise_huge(area.first.as_ptr() as usize, area.bytes, false);
+        }
         let Some((mut inner, slot, _)) = self.locate(area.first) else { return };
         if let Some(region) = &mut inner.regions[slot] {
             let freed = region.heap.free_held(area.handle);

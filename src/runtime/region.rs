@@ -26,7 +26,7 @@ unsafe impl Send for RegionSource {}
 // SAFETY: as above.
 unsafe impl Sync for RegionSource {}
 
-const HUGE: usize = 2 << 20;
+pub(super) const HUGE: usize = 2 << 20;
 
 /// Bytes of a region and who gets them back.
 #[derive(Debug)]
@@ -280,6 +280,24 @@ pub(crate) fn discard_pages(address: usize, bytes: usize) -> u64 {
     } else {
         0
     }
+}
+
+/// Says whether the whole huge pages in a range should be that, and whether there are any. Advice: the system may do
+/// otherwise. The range must be a block of a discardable region.
+#[cfg(target_os = "linux")]
+pub(crate) fn advise_huge(address: usize, bytes: usize, yes: bool) -> bool {
+    let (from, to) = (address.next_multiple_of(HUGE), (address + bytes) / HUGE * HUGE);
+    if from >= to {
+        return false;
+    }
+    let advice = if yes { libc::MADV_HUGEPAGE } else { libc::MADV_NOHUGEPAGE };
+    // SAFETY: the pages lie inside our own private mapping; the advice changes no contents.
+    unsafe { libc::madvise(from as *mut libc::c_void, to - from, advice) == 0 }
+}
+
+#[cfg(not(target_os = "linux"))]
+pub(crate) fn advise_huge(_address: usize, _bytes: usize, _yes: bool) -> bool {
+    false
 }
 
 #[cfg(not(unix))]

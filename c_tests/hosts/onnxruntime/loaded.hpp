@@ -19,7 +19,8 @@ struct Engine {
     ort::MemoryInfo *cpu = nullptr;
 
     explicit Engine(const char *library) : api(library) {
-        api.call(ort::Entry::CreateEnv, 3, "arenite", &env); /* errors only: a warning says that a copy is for this machine */
+        /* Nothing is logged: what fails says so by its status, and a warning that a copy is for this machine is no news. */
+        api.call(ort::Entry::CreateEnv, 4, "arenite", &env);
         api.call(ort::Entry::CreateMemoryInfo, "Cpu", 0, 0, 0, &cpu);
     }
     Engine(const Engine &) = delete;
@@ -32,9 +33,12 @@ struct Engine {
 
 class Loaded {
 public:
-    /* Where `copy` is not empty, the engine writes the model there as it is after its optimizations. See `error`. */
+    /*
+     * Where `copy` is not empty, the engine writes the model there as it is after its optimizations. `shared` is a memory that
+     * the caller has registered; null for one of its own. See `error`.
+     */
     Loaded(const Engine &engine, const Settings &settings, const std::string &mode, const std::string &path,
-           const std::string &copy = "");
+           const std::string &copy = "", OnArenite *shared = nullptr);
     Loaded(const Loaded &) = delete;
     Loaded &operator=(const Loaded &) = delete;
     ~Loaded();
@@ -42,7 +46,7 @@ public:
     /* Empty where all is well. */
     const std::string &error() const { return error_; }
     /* Null where the memory is the engine's own. */
-    const OnArenite *memory() const { return memory_.get(); }
+    const OnArenite *memory() const { return memory_; }
 
     /* A run with the shape whose turn it is; outputs go to the file, or to nowhere. Ends the program where it fails. */
     void run(int turn, std::FILE *out) const {
@@ -64,7 +68,8 @@ private:
 
     const Engine &engine_;
     const Settings &settings_;
-    std::unique_ptr<OnArenite> memory_;
+    std::unique_ptr<OnArenite> own_;
+    OnArenite *memory_;
     ort::Options *options_ = nullptr;
     ort::Session *session_ = nullptr;
     ort::Model model_;
@@ -73,8 +78,8 @@ private:
 };
 
 inline Loaded::Loaded(const Engine &engine, const Settings &settings, const std::string &mode, const std::string &path,
-                      const std::string &copy)
-    : engine_(engine), settings_(settings), frames_(mode == "arenite") {
+                      const std::string &copy, OnArenite *shared)
+    : engine_(engine), settings_(settings), memory_(shared), frames_(mode == "arenite") {
     using ort::Entry;
     const ort::Api &api = engine.api;
     const bool ours = frames_ || mode == "pool";
@@ -87,8 +92,11 @@ inline Loaded::Loaded(const Engine &engine, const Settings &settings, const std:
         api.call(Entry::DisableMemPattern, options_);
     }
     if (ours) {
-        memory_.reset(new OnArenite());
-        api.call(Entry::RegisterAllocator, engine.env, memory_->attach(engine.cpu));
+        if (memory_ == nullptr) {
+            own_.reset(new OnArenite());
+            memory_ = own_.get();
+            api.call(Entry::RegisterAllocator, engine.env, memory_->attach(engine.cpu));
+        }
         api.call(Entry::AddSessionConfig, options_, "session.use_env_allocators", "1");
     }
     if (!copy.empty()) {
@@ -109,7 +117,7 @@ inline Loaded::~Loaded() {
     if (session_ != nullptr) {
         engine_.api.release(ort::Entry::ReleaseSession, session_);
     }
-    if (memory_) {
+    if (own_) {
         engine_.api.call(ort::Entry::UnregisterAllocator, engine_.env, static_cast<const ort::MemoryInfo *>(engine_.cpu));
     }
     engine_.api.release(ort::Entry::ReleaseOptions, options_);

@@ -36,6 +36,9 @@ inline void in_turn(const Loaded &model, const Settings &s, Measured &to) {
         const double ms = hosts::processor_ms() - before, peak = hosts::peak_mib();
         (first ? to.first_peak : to.later_peak) = std::max(first ? to.first_peak : to.later_peak, peak);
         first ? void(to.first_ms += ms / s.shapes()) : to.later_ms.push_back(ms);
+        if (!s.failing.empty() && model.attempt(s.failing, nullptr).empty()) {
+            std::printf("WRONG a run that was to fail did not\n");
+        }
     }
     std::fclose(out);
 }
@@ -89,44 +92,48 @@ inline void print_frames(const OnArenite &memory) {
     }
 }
 
+inline const char *form_name(const Settings &s, const std::string &file) {
+    return file == s.model ? "as it is" : "optimized copy";
+}
+
 /* Prints a line of results. The program's exit status. */
 inline int measure(const Settings &s) {
+    const Folder home;
+    const bool prepared = s.mode == "prepared";
+    const std::string file = prepared ? prepare(s, home) : s.model;
     const Engine engine(s.library.c_str());
     if (s.mode == "optimize") {
         return Loaded(engine, s, "default", s.model, s.outputs).error().empty() ? 0 : 3;
     }
-    std::string form = "as it is";
-    const std::unique_ptr<Loaded> model =
-        s.mode == "prepared" ? prepare(engine, s, &form)
-                             : std::unique_ptr<Loaded>(new Loaded(engine, s, s.mode, s.model));
-    if (!model->error().empty()) {
-        std::fprintf(stderr, "%s\n", model->error().c_str());
+    const Loaded model(engine, s, prepared ? "arenite" : s.mode, file);
+    if (!model.error().empty()) {
+        std::fprintf(stderr, "%s\n", model.error().c_str());
         return 3;
     }
     const double loaded = hosts::resident_mib();
     Measured m;
-    (s.together == 1 ? in_turn : together)(*model, s, m);
+    (s.together == 1 ? in_turn : together)(model, s, m);
     std::printf("RESULT mode=%s loaded=%.1f files=%.1f first_peak=%.1f later_peak=%.1f first_ms=%.1f later_ms=%.2f "
                 "least_ms=%.2f\n",
                 s.mode.c_str(), loaded, hosts::file_mib(), m.first_peak, m.later_peak, m.first_ms, median(m.later_ms),
                 least(m.later_ms));
-    if (s.mode == "prepared") {
-        std::printf("FORM %s\n", form.c_str());
+    if (prepared) {
+        std::printf("FORM %s\n", form_name(s, file));
     }
-    if (model->memory() != nullptr) {
-        print_frames(*model->memory());
+    if (model.memory() != nullptr) {
+        print_frames(*model.memory());
     }
     return 0;
 }
 
 /* Runs of the default setting and of arenite by turns in one process, so that both meet the same machine. */
 inline int race(const Settings &s) {
+    const Folder home;
+    const std::string file = prepare(s, home);
     const Engine engine(s.library.c_str());
-    const Loaded usual(engine, s, "default", s.model);
-    std::string form;
-    const std::unique_ptr<Loaded> ours = prepare(engine, s, &form);
-    if (!usual.error().empty() || !ours->error().empty()) {
-        std::fprintf(stderr, "%s%s\n", usual.error().c_str(), ours->error().c_str());
+    const Loaded usual(engine, s, "default", s.model), ours(engine, s, "arenite", file);
+    if (!usual.error().empty() || !ours.error().empty()) {
+        std::fprintf(stderr, "%s%s\n", usual.error().c_str(), ours.error().c_str());
         return 3;
     }
     std::vector<double> ms[2], ratios;
@@ -136,7 +143,7 @@ inline int race(const Settings &s) {
             for (int k = 0; k < 2; k++) {
                 const int which = (round + turn + k) & 1;
                 const double before = hosts::processor_ms();
-                (which == 0 ? usual : *ours).run(turn, nullptr);
+                (which == 0 ? usual : ours).run(turn, nullptr);
                 now[which] += (hosts::processor_ms() - before) / s.shapes();
             }
         }
@@ -148,7 +155,7 @@ inline int race(const Settings &s) {
     }
     std::printf("processor ms a run: default %.2f (least %.2f), arenite, %s, %.2f (least %.2f); median of %d ratios %.3f, "
                 "ratio of the least %.3f\n",
-                median(ms[0]), least(ms[0]), form.c_str(), median(ms[1]), least(ms[1]), s.race, median(ratios),
+                median(ms[0]), least(ms[0]), form_name(s, file), median(ms[1]), least(ms[1]), s.race, median(ratios),
                 least(ms[1]) / least(ms[0]));
     return 0;
 }

@@ -9,6 +9,7 @@
 #include "loaded.hpp"
 
 #include <numeric>
+#include <sys/wait.h>
 #include <unistd.h>
 
 /* A folder that goes with its files. */
@@ -58,10 +59,9 @@ inline std::uint64_t planned_bytes(const Loaded &model, const ort::Dims &dims, c
     return ran ? frame_stats(*model.memory()).area_bytes : UINT64_MAX;
 }
 
-/* Loads the model on arenite in the form whose plan is smaller, judged by the largest shape. One session at a time. */
-inline std::unique_ptr<Loaded> prepare(const Engine &engine, const Settings &settings, std::string *chosen) {
-    const Folder home;
-    const std::string copy = home / "optimized.onnx";
+/* Writes the model to `copy` in the engine's form if that has the smaller plan, judged by the largest shape, and the same results. */
+inline bool prefers_copy(const Settings &settings, const Folder &home, const std::string &copy) {
+    const Engine engine(settings.library.c_str());
     const auto volume = [](const ort::Dims &dims) {
         return std::accumulate(dims.begin(), dims.end(), std::int64_t(1), std::multiplies<std::int64_t>());
     };
@@ -69,23 +69,32 @@ inline std::unique_ptr<Loaded> prepare(const Engine &engine, const Settings &set
     for (const ort::Dims &dims : settings.dims) {
         largest = largest.empty() || volume(dims) > volume(largest) ? dims : largest;
     }
-    std::unique_ptr<Loaded> model(new Loaded(engine, settings, "arenite", settings.model, copy));
-    if (model->error().empty()) {
-        const std::uint64_t as_is = planned_bytes(*model, largest, home / "as-is");
-        model.reset();
-        model.reset(new Loaded(engine, settings, "arenite", copy));
-        const std::uint64_t optimized =
-            model->error().empty() ? planned_bytes(*model, largest, home / "optimized") : UINT64_MAX;
-        /* Another order of execution changes no result; what else an engine may do to a model twice is not relied upon. */
-        if (optimized < as_is && same_files(home / "as-is", home / "optimized")) {
-            *chosen = "optimized copy";
-            return model;
+    std::uint64_t bytes[2] = {UINT64_MAX, UINT64_MAX};
+    const std::string outputs[2] = {home / "as-is", home / "optimized"};
+    for (int k = 0; k < 2; k++) {
+        const Loaded model(engine, settings, "arenite", k == 0 ? settings.model : copy, k == 0 ? copy : "");
+        if (!model.error().empty()) {
+            return false;
         }
+        bytes[k] = planned_bytes(model, largest, outputs[k]);
     }
-    *chosen = "as it is";
-    model.reset();
-    model.reset(new Loaded(engine, settings, "arenite", settings.model));
-    return model;
+    /* Another order of execution changes no result; what else an engine may do to a model twice is not relied upon. */
+    return bytes[1] < bytes[0] && same_files(outputs[0], outputs[1]);
+}
+
+/*
+ * The file to load. The trial is a process of its own, as it would be a step of the build of an application that ships the
+ * model: so it leaves nothing behind in the heap of the one that is measured. Call before there is any thread.
+ */
+inline std::string prepare(const Settings &settings, const Folder &home) {
+    const std::string copy = home / "optimized.onnx";
+    const pid_t process = fork();
+    if (process == 0) {
+        /* Without the destructors of what belongs to the parent, such as the folder. */
+        _exit(prefers_copy(settings, home, copy) ? 0 : 1);
+    }
+    int status = 1;
+    return process > 0 && waitpid(process, &status, 0) == process && status == 0 ? copy : settings.model;
 }
 
 #endif

@@ -2,7 +2,7 @@
  * Runs any ONNX model in ONNX Runtime with its own memory settings and on arenite, and prints what each needs.
  *
  *   run --library libonnxruntime.so MODEL [--dims 1,3,640,640]... [--axis NAME=N]... [--value INPUT=N]... [--runs 6]
- *       [--threads 1] [--together 1] [--race N] [--keep-outputs] [--settle] [--optimized]
+ *       [--threads 1] [--together 1] [--race N] [--failing DIMS] [--keep-outputs] [--settle] [--optimized]
  *       [--mode default|nopattern|noarena|plain|pool|arenite|prepared]
  *
  * Without --mode each setting runs in a process of its own, outputs are compared byte for byte, and a table is printed.
@@ -13,14 +13,13 @@
  * integers are 1, or as --value says.
  * --together makes so many threads call Run at once. --keep-outputs releases outputs only after the frame has ended.
  * --race compares the processor time of the default setting and of arenite in one process, by turns, for so many rounds.
+ * --failing: after each run there is one with these dimensions, with which the engine fails somewhere in the model.
  * --settle lets the engine alone give back what loading left in the C library's heap, as arenite does.
  * --optimized: all settings load a copy of the model that ONNX Runtime has optimized and written before. The setting `prepared`
  * chooses between the two itself, see prepared.hpp.
  * Exit status: 0 all outputs equal, 1 not, 77 no library.
  */
 #include "measure.hpp"
-
-#include <sys/wait.h>
 
 namespace {
 

@@ -9,6 +9,7 @@
 struct Settings {
     std::string library, model, mode, outputs;
     std::vector<ort::Dims> dims; /* of the first input, in turn */
+    ort::Dims failing;           /* with which a run fails, after each that does not */
     ort::Wishes wishes;
     int runs = 6, threads = 1, together = 1, race = 0;
     bool keep_outputs = false, settle = false, optimized = false;
@@ -21,8 +22,8 @@ struct Settings {
     static void usage(const char *program) {
         std::fprintf(stderr,
                      "usage: %s --library libonnxruntime.so MODEL [--dims 1,3,640,640]... [--axis NAME=N]... [--value INPUT=N]...\n"
-                     "       [--runs N] [--threads N] [--together N] [--race N] [--keep-outputs] [--settle] [--optimized]\n"
-                     "       [--mode default|nopattern|noarena|plain|pool|arenite|prepared]\n",
+                     "       [--runs N] [--threads N] [--together N] [--race N] [--failing DIMS] [--keep-outputs] [--settle]\n"
+                     "       [--optimized] [--mode default|nopattern|noarena|plain|pool|arenite|prepared]\n",
                      program);
     }
 
@@ -66,6 +67,8 @@ inline bool Settings::parse(int argc, char **argv) {
             *counts.at(a) = std::max(1, std::atoi(argv[i]));
         } else if (a == "--dims") {
             dims.push_back(numbers(argv[i]));
+        } else if (a == "--failing") {
+            failing = numbers(argv[i]);
         } else if (!(a == "--axis" ? named(argv[i], wishes.axes) : a == "--value" && named(argv[i], wishes.values))) {
             return false;
         }
