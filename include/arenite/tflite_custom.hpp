@@ -126,9 +126,9 @@ class CustomAllocations {
 
   private:
     struct Destroy {
-        void operator()(arenite_graph_t *p) const { (void)arenite_graph_destroy(p); }
-        void operator()(arenite_planner_t *p) const { (void)arenite_planner_destroy(p); }
-        void operator()(arenite_plan_t *p) const { (void)arenite_plan_destroy(p); }
+        void operator()(arenite_graph_t *p) const { (void)(arenite_graph_destroy(p) == ARENITE_OK); }
+        void operator()(arenite_planner_t *p) const { (void)(arenite_planner_destroy(p) == ARENITE_OK); }
+        void operator()(arenite_plan_t *p) const { (void)(arenite_plan_destroy(p) == ARENITE_OK); }
     };
     template <class T>
     using Owned = std::unique_ptr<T, Destroy>;
@@ -229,7 +229,7 @@ class CustomAllocations {
         }
         ok = ok && arenite_graph_set_inputs(g, s.inputs.data(), s.inputs.size()) == ARENITE_OK &&
              arenite_graph_set_outputs(g, s.outputs.data(), s.outputs.size()) == ARENITE_OK;
-        if (!ok) (void)arenite_graph_last_failure(g, &failure);
+        if (!ok) (void)(arenite_graph_last_failure(g, &failure) == ARENITE_OK);
         return ok || Fail(failure.message);
     }
 
@@ -254,7 +254,7 @@ class CustomAllocations {
         rules.alignment = options_.alignment;
         arenite_plan_t *plan = nullptr;
         const arenite_status_t planned = arenite_planner_plan_graph(planner, graph.get(), &rules, &plan);
-        if (planned != ARENITE_OK) (void)arenite_planner_last_failure(planner, &failure);
+        if (planned != ARENITE_OK) (void)(arenite_planner_last_failure(planner, &failure) == ARENITE_OK);
         if (!Check(planned, failure)) return false;
         Owned<arenite_plan_t> own_plan(plan);
         arenite_plan_info_t info{};

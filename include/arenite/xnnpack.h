@@ -1,7 +1,7 @@
 /*
  * XNNPACK's memory from an arenite pool. Header only, C11 and C++11; link arenite::arenite. Needs no header of XNNPACK.
  *
- *   arenite_pool_create(NULL, &pool, NULL);
+ *   if (arenite_pool_create(NULL, &pool, NULL) != ARENITE_OK) { ... }
  *   struct xnn_allocator allocator = ARENITE_XNNPACK_ALLOCATOR(pool);
  *   xnn_initialize(&allocator);                                     // the first call of a process decides for all
  *

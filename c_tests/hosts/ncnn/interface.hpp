@@ -82,7 +82,9 @@ class Net {
 public:
     Net();
     virtual ~Net();
+    int load_param(const char *path);
     int load_param_mem(const char *text);
+    int load_model(const char *path);
     int load_model(const DataReader &reader);
     Extractor create_extractor() const;
 

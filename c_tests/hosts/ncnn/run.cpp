@@ -1,9 +1,10 @@
 /*
  * A network with branches in ncnn, at three image sizes in turn, with its own allocators or arenite's.
  *
- *   run alone|pool|arenite OUTPUTS
+ *   run alone|pool|arenite OUTPUTS [NET.param NET.bin]
  *
- * alone: the heap. pool: ncnn's pool allocator. OUTPUTS gets every output's bytes.
+ * alone: the heap. pool: ncnn's pool allocator. OUTPUTS gets every output's bytes. Without a net a made-up one is run; the
+ * blobs of a net are `data` and `output`.
  */
 #include "../resident.hpp"
 #include "interface.hpp"
@@ -111,13 +112,15 @@ int infer(const ncnn::Net &net, int side, ncnn::Allocator *blobs, ncnn::Allocato
 } // namespace
 
 int main(int argc, char **argv) {
-    std::FILE *out = argc == 3 ? std::fopen(argv[2], "wb") : nullptr;
+    std::FILE *out = argc == 3 || argc == 5 ? std::fopen(argv[2], "wb") : nullptr;
     if (out == nullptr) {
-        std::fprintf(stderr, "usage: run alone|pool|arenite OUTPUTS\n");
+        std::fprintf(stderr, "usage: run alone|pool|arenite OUTPUTS [NET.param NET.bin]\n");
         return 2;
     }
     const std::string mode = argv[1];
-    const int sides[] = {224, 160, 320};
+    const bool real = argc == 5;
+    /* Networks that enlarge a picture keep its size from layer to layer. */
+    const int sides[] = {real ? 64 : 224, real ? 48 : 160, real ? 80 : 320};
     /* Before the net and everything made from it. */
     Heap heap;
     ncnn::UnlockedPoolAllocator own_blobs, own_workspace;
@@ -130,7 +133,8 @@ int main(int argc, char **argv) {
         blobs = workspace = &memory;
     }
     ncnn::Net net;
-    if (net.load_param_mem(network(4).c_str()) != 0 || net.load_model(MadeUp()) != 0) {
+    if (real ? net.load_param(argv[3]) != 0 || net.load_model(argv[4]) != 0
+             : net.load_param_mem(network(4).c_str()) != 0 || net.load_model(MadeUp()) != 0) {
         std::fprintf(stderr, "the network does not load\n");
         return 1;
     }

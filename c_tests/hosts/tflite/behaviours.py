@@ -137,6 +137,43 @@ def memory_released():
     return out
 
 
+def signatures():
+    """Two entry points of one interpreter in turn, with resizes between."""
+    i, out = interpreter("signed"), []
+    runners = {key: i.get_signature_runner(key) for key in ("wide", "long")}
+    for n in range(6):
+        key = ["wide", "long"][n % 2]
+        x = np.linspace(-1, n + 1, (1 + n // 2) * {"wide": 24, "long": 8}[key], dtype=np.float32)
+        y = runners[key](x=x.reshape(1 + n // 2, -1))["y"]
+        out.append(hashlib.sha256(y.tobytes()).hexdigest()[:12])
+    return out
+
+
+def ended_out_of_order():
+    """Interpreters end in another order than they began, and between runs of others."""
+    out, all_of_them = [], {name: interpreter(name) for name in ["views", "tiled", "two_inputs", "looped", "signed"]}
+    for gone in ["tiled", "views", "signed"]:
+        del all_of_them[gone]
+        gc.collect()
+        for name, i in all_of_them.items():
+            feed(i, len(out), 2)
+            i.invoke()
+            out.append(digest(i))
+    return out
+
+
+# Two that are still there when the process ends.
+LEFT = []
+
+
+def left_at_the_end():
+    for name in ["views", "tiled"]:
+        LEFT.append(interpreter(name))
+        feed(LEFT[-1], 3)
+        LEFT[-1].invoke()
+    return [digest(i) for i in LEFT]
+
+
 def many_at_once():
     """Eight threads with interpreters of their own, made, resized, run and dropped."""
     results = [None] * 8
@@ -162,7 +199,7 @@ def many_at_once():
 
 
 for behaviour in [changing_shapes, loops, branches, variables, inputs_set_before_a_resize, every_tensor_kept,
-                  memory_released, many_at_once]:
+                  memory_released, signatures, ended_out_of_order, left_at_the_end, many_at_once]:
     try:
         print(behaviour.__name__, behaviour(), flush=True)
     except Exception as e:  # The same exception with and without is no difference.

@@ -33,7 +33,7 @@ class Graph:
 
 class Model:
     def __init__(self):
-        self.buffers, self.graphs = [b""], []
+        self.buffers, self.graphs, self.signatures = [b""], [], {}
 
     def graph(self):
         self.graphs.append(Graph(self))
@@ -104,10 +104,31 @@ class Model:
             s.OperatorCodeAddDeprecatedBuiltinCode(b, min(code, 127))
             s.OperatorCodeAddVersion(b, 1)
             operators.append(s.OperatorCodeEnd(b))
+        signatures = []
+        for key, (graph, inputs, outputs) in self.signatures.items():
+            maps = []
+            for named in (inputs, outputs):
+                pairs = []
+                for name, tensor in named.items():
+                    name = b.CreateString(name)
+                    s.TensorMapStart(b)
+                    s.TensorMapAddName(b, name)
+                    s.TensorMapAddTensorIndex(b, tensor)
+                    pairs.append(s.TensorMapEnd(b))
+                maps.append(offsets(pairs))
+            key = b.CreateString(key)
+            s.SignatureDefStart(b)
+            s.SignatureDefAddInputs(b, maps[0])
+            s.SignatureDefAddOutputs(b, maps[1])
+            s.SignatureDefAddSignatureKey(b, key)
+            s.SignatureDefAddSubgraphIndex(b, self.graphs.index(graph))
+            signatures.append(s.SignatureDefEnd(b))
         operators, graphs, buffers = offsets(operators), offsets(graphs), offsets(buffers)
+        signatures = offsets(signatures)
         s.ModelStart(b)
         s.ModelAddVersion(b, 3)
         s.ModelAddOperatorCodes(b, operators)
+        s.ModelAddSignatureDefs(b, signatures)
         s.ModelAddSubgraphs(b, graphs)
         s.ModelAddBuffers(b, buffers)
         b.Finish(s.ModelEnd(b), b"TFL3")
@@ -212,6 +233,18 @@ def two_inputs(path):
     m.write(path)
 
 
+def signed(path):
+    """Two entry points, each a graph of its own, of other sizes."""
+    m = Model()
+    for key, width, length in [("wide", 24, 5), ("long", 8, 9)]:
+        g = m.graph()
+        x = g.tensor([2, width])
+        y = chain(g, x, [2, width], length, width)
+        g.inputs, g.outputs = [x], [y]
+        m.signatures[key] = (g, {"x": x}, {"y": y})
+    m.write(path)
+
+
 def views(path):
     """Reshapes of one tensor, some of them modified in place: sharing must not run one into the other."""
     m = Model()
@@ -228,7 +261,7 @@ def views(path):
     m.write(path)
 
 
-ALL = {f.__name__: f for f in [tiled, looped, branched, stateful, two_inputs, views]}
+ALL = {f.__name__: f for f in [tiled, looped, branched, stateful, two_inputs, signed, views]}
 
 if __name__ == "__main__":
     for name, make in ALL.items():

@@ -71,6 +71,20 @@ pub fn at(address: *const c_void) -> Option<&'static Host> {
     Some(host)
 }
 
+/// The planner's constructor that a loaded library shows.
+pub fn constructor_of(path: &str) -> Option<*mut c_void> {
+    let path = CString::new(path).ok()?;
+    // SAFETY: a terminated string; nothing is loaded that is not loaded already, so no code of it runs.
+    let handle = unsafe { libc::dlopen(path.as_ptr(), libc::RTLD_NOLOAD | libc::RTLD_LAZY) };
+    if handle.is_null() {
+        return None;
+    }
+    let name = CString::new(abi::CONSTRUCTOR).ok()?;
+    // SAFETY: the handle is open and the name terminated. The handle's scope does not hold this library.
+    let found = unsafe { libc::dlsym(handle, name.as_ptr()) };
+    (!found.is_null()).then_some(found)
+}
+
 /// Whether an address lies in this library.
 pub fn is_ours(address: *const c_void) -> bool {
     let here = library_of(is_ours as *const c_void).map(|(_, base)| base);

@@ -11,6 +11,7 @@
 //! Threads: an interpreter is used by one thread at a time, and so is its planner; several interpreters are independent.
 
 mod abi;
+mod absent;
 mod host;
 mod memory;
 mod ours;
@@ -73,6 +74,7 @@ unsafe fn constructor(
     align: c_int,
     subgraph: c_int,
 ) {
+    absent::called();
     let body = || {
         // SAFETY: the contract of the constructor: `graph` is where the host's owning pointer is.
         let info = unsafe { *graph };

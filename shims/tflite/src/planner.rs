@@ -17,8 +17,10 @@ use crate::tables::View;
 /// Placements of the last few sets of sizes: control flow and changing shapes come back to the same ones.
 const CACHED: usize = 8;
 
-/// What a whole graph's placement follows from, once lifetimes are planned, and what came of it.
+/// What the placement of a graph's first nodes follows from, mostly of all of them, and what came of it.
 struct Known {
+    /// The last node placed.
+    last: i32,
     /// Size and kind of every tensor.
     tensors: Vec<(u64, Allocation)>,
     /// The temporaries of every node, one list after the other, each with a -1 behind it.
@@ -29,8 +31,9 @@ struct Known {
 }
 
 impl Known {
-    fn is_of(&self, view: &View<'_>) -> bool {
-        self.tensors.len() == view.tensor_count()
+    fn is_of(&self, view: &View<'_>, last: i32) -> bool {
+        self.last == last
+            && self.tensors.len() == view.tensor_count()
             && self.tensors.iter().enumerate().all(|(t, &seen)| seen == sized(view, t))
             && self.temporaries.iter().copied().eq(temporaries(view))
     }
@@ -54,7 +57,7 @@ pub struct State {
     fresh: bool,
     main: Memory,
     persistent: Memory,
-    /// Whole graphs placed since the plan, the latest last.
+    /// Graphs placed since lifetimes were found, the latest last.
     known: Vec<Known>,
     /// What reports say.
     pub figures: Figures,
@@ -100,13 +103,12 @@ impl State {
     /// Places the tensors of nodes `first ..= last`, takes the memory and tells the host where.
     pub fn execute(&mut self, view: &View<'_>, first: i32, last: i32) -> Result<(), Error> {
         let start = self.now();
-        let whole = self.fresh && first <= 0 && i64::from(last) + 1 >= view.node_count() as i64;
-        let tflite_bytes = if whole {
-            self.place_whole(view, first, last)?
+        let from_nothing = self.fresh && first <= 0;
+        let whole = from_nothing && i64::from(last) + 1 >= view.node_count() as i64;
+        let tflite_bytes = if from_nothing {
+            self.place_first(view, (first, last), whole)?
         } else {
-            self.incremental.execute(view, first, last)?;
-            (self.figures.placed_by, self.figures.optimal) = ("incremental", false);
-            self.incremental.bytes().0
+            self.place_by_rule(view, (first, last))?
         };
         let planned = self.now() - start;
         if self.settings.verify {
@@ -128,9 +130,16 @@ impl State {
         Ok(())
     }
 
-    /// Places a graph of which nothing is placed; what TFLite's rule needs for it.
-    fn place_whole(&mut self, view: &View<'_>, first: i32, last: i32) -> Result<u64, Error> {
-        if let Some(at) = self.known.iter().rposition(|k| k.is_of(view)) {
+    /// Places nodes around what is placed, as TFLite does; the arena's bytes.
+    fn place_by_rule(&mut self, view: &View<'_>, (first, last): (i32, i32)) -> Result<u64, Error> {
+        self.incremental.execute(view, first, last)?;
+        (self.figures.placed_by, self.figures.optimal) = ("incremental", false);
+        Ok(self.incremental.bytes().0)
+    }
+
+    /// Places nodes of a graph of which nothing is placed; what TFLite's rule needs for them.
+    fn place_first(&mut self, view: &View<'_>, nodes: (i32, i32), whole: bool) -> Result<u64, Error> {
+        if let Some(at) = self.known.iter().rposition(|k| k.is_of(view, nodes.1)) {
             let known = self.known.remove(at);
             self.incremental.restore(&known.placement);
             let (f, seen) = (&mut self.figures, &known.figures);
@@ -140,13 +149,15 @@ impl State {
             self.known.push(known);
             return Ok(tflite_bytes);
         }
-        self.incremental.execute(view, first, last)?;
-        let tflite_bytes = self.incremental.bytes().0;
-        self.improve()?;
+        let tflite_bytes = self.place_by_rule(view, nodes)?;
+        if whole {
+            self.improve()?;
+        }
         if self.known.len() == CACHED {
             self.known.remove(0);
         }
         self.known.push(Known {
+            last: nodes.1,
             tensors: (0..view.tensor_count()).map(|t| sized(view, t)).collect(),
             temporaries: temporaries(view).collect(),
             placement: self.incremental.placement(),

@@ -34,8 +34,11 @@ unsafe impl Sync for Allocator {}
 type Initialize = unsafe extern "C" fn(*const Allocator) -> c_int;
 /// `xnn_status_unsupported_hardware`: callers go on without XNNPACK.
 const UNSUPPORTED: c_int = 4;
-/// Alignment of blocks for which XNNPACK names none.
-const PLAIN: usize = 16;
+/// Smaller blocks stay in the C library's heap, which mostly has room for them between its other blocks, in pages that are there
+/// already: a process with Python in it keeps megabytes of such room.
+const SMALL: usize = 1 << 20;
+/// Alignment of every block.
+const ALIGN: usize = 128;
 /// After a freed block of this size it is seen whether pages should go back.
 const LARGE: u64 = 1 << 20;
 /// The most bytes of free pages that are kept for what comes next; never more than twice the largest block either. An
@@ -148,8 +151,12 @@ fn pool() -> Option<&'static Pool> {
 }
 
 fn take(bytes: usize, align: usize) -> *mut c_void {
+    let align = align.max(ALIGN);
+    if bytes < SMALL {
+        return watch(from_heap(bytes, align));
+    }
     let Some(pool) = pool() else { return null_mut() };
-    match pool.alloc(bytes.max(1), align) {
+    match pool.alloc(bytes, align) {
         Ok(block) => {
             count(pool.usable_size(block).unwrap_or(bytes));
             block.as_ptr().cast()
@@ -158,19 +165,41 @@ fn take(bytes: usize, align: usize) -> *mut c_void {
     }
 }
 
+fn from_heap(bytes: usize, align: usize) -> *mut c_void {
+    let mut block = null_mut();
+    // SAFETY: the output is writable; a bad alignment is an error code.
+    let failed = unsafe { libc::posix_memalign(&raw mut block, align.max(size_of::<usize>()), bytes) };
+    if failed == 0 {
+        block
+    } else {
+        null_mut()
+    }
+}
+
+/// Bytes of a block of the pool's; `None` for one of the heap's.
+fn pooled(block: *mut c_void) -> Option<(&'static Pool, NonNull<u8>, usize)> {
+    let (pool, block) = (pool()?, NonNull::new(block.cast::<u8>())?);
+    Some((pool, block, pool.usable_size(block)?))
+}
+
 unsafe extern "C" fn allocate(_: *mut c_void, bytes: usize) -> *mut c_void {
-    take(bytes, PLAIN)
+    take(bytes, ALIGN)
 }
 
 unsafe extern "C" fn aligned_allocate(_: *mut c_void, align: usize, bytes: usize) -> *mut c_void {
-    take(bytes, align.max(PLAIN))
+    take(bytes, align)
 }
 
 unsafe extern "C" fn reallocate(_: *mut c_void, block: *mut c_void, bytes: usize) -> *mut c_void {
-    let (Some(pool), Some(old)) = (pool(), NonNull::new(block.cast::<u8>())) else { return take(bytes, PLAIN) };
-    let before = pool.usable_size(old).unwrap_or(0);
-    // SAFETY: XNNPACK passes a block that it got here and gives it up.
-    match unsafe { pool.realloc(Some(old), bytes.max(1)) } {
+    if block.is_null() {
+        return take(bytes, ALIGN);
+    }
+    let Some((pool, old, before)) = pooled(block).filter(|_| bytes >= SMALL) else {
+        // SAFETY: XNNPACK passes a block that it got here and gives it up.
+        return unsafe { move_to_new(block, bytes) };
+    };
+    // SAFETY: as above.
+    match unsafe { pool.realloc(Some(old), bytes) } {
         Ok(new) => {
             discount(before);
             count(pool.usable_size(new).unwrap_or(bytes));
@@ -180,9 +209,28 @@ unsafe extern "C" fn reallocate(_: *mut c_void, block: *mut c_void, bytes: usize
     }
 }
 
+/// A block of another size with the contents of `block`, which ends. Null, and `block` as it was, without memory.
+///
+/// # Safety
+/// `block` was made here.
+unsafe fn move_to_new(block: *mut c_void, bytes: usize) -> *mut c_void {
+    let new = take(bytes, ALIGN);
+    if !new.is_null() {
+        // SAFETY: a live block of the heap's where it is not one of the pool's.
+        let before = pooled(block).map_or_else(|| unsafe { libc::malloc_usable_size(block) }, |(.., before)| before);
+        // SAFETY: both are live, apart, and as large.
+        unsafe { core::ptr::copy_nonoverlapping(block.cast::<u8>(), new.cast::<u8>(), before.min(bytes)) };
+        // SAFETY: the contract.
+        unsafe { deallocate(null_mut(), block) };
+    }
+    new
+}
+
 unsafe extern "C" fn deallocate(_: *mut c_void, block: *mut c_void) {
-    let (Some(pool), Some(block)) = (pool(), NonNull::new(block.cast::<u8>())) else { return };
-    let bytes = pool.usable_size(block).unwrap_or(0);
+    let Some((pool, block, bytes)) = pooled(block) else {
+        // SAFETY: null or a block of the heap's that XNNPACK got here.
+        return unsafe { watched_deallocate(null_mut(), block) };
+    };
     // SAFETY: XNNPACK passes a block that it got here and does not use it any more.
     if unsafe { pool.free(block) }.is_ok() {
         discount(bytes);
@@ -217,10 +265,7 @@ unsafe extern "C" fn watched_reallocate(_: *mut c_void, block: *mut c_void, byte
 }
 
 unsafe extern "C" fn watched_aligned(_: *mut c_void, align: usize, bytes: usize) -> *mut c_void {
-    let mut block = null_mut();
-    // SAFETY: the output is writable; a bad alignment is an error code.
-    let failed = unsafe { libc::posix_memalign(&raw mut block, align.max(size_of::<usize>()), bytes) };
-    watch(if failed == 0 { block } else { null_mut() })
+    watch(from_heap(bytes, align))
 }
 
 unsafe extern "C" fn watched_deallocate(_: *mut c_void, block: *mut c_void) {

@@ -1,0 +1,4 @@
+/* Uses it. */
+int hidden_litert();
+
+int main() { return hidden_litert(); }
