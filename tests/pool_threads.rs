@@ -2,11 +2,15 @@
 
 mod pool_support;
 
+use std::alloc::{alloc, dealloc, Layout};
+use std::ffi::c_void;
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::Mutex;
+use std::sync::{Barrier, Mutex};
+use std::time::Duration;
 
-use arenite::runtime::{Growth, Pool, PoolConfig};
+use arenite::runtime::source::Callbacks;
+use arenite::runtime::{Growth, Pool, PoolConfig, RegionSource};
 use pool_support::{fill, fixed, free, holds, Rng};
 
 fn threads_free_each_others_blocks(config: PoolConfig) {
@@ -62,6 +66,39 @@ fn twenty_four_threads_free_each_others_blocks() {
 fn so_they_do_in_a_pool_of_shards() {
     let growth = Growth::Geometric { first: 1 << 16 };
     threads_free_each_others_blocks(PoolConfig { growth, shards: 5, ..PoolConfig::default() });
+}
+
+/// A source that takes its time, as a system under load does.
+unsafe extern "C" fn slowly(_: *mut c_void, bytes: usize, align: usize) -> *mut c_void {
+    std::thread::sleep(Duration::from_millis(5));
+    // SAFETY: the pool asks for at least one byte, at a power of two.
+    unsafe { alloc(Layout::from_size_align_unchecked(bytes, align)) }.cast()
+}
+
+unsafe extern "C" fn put(_: *mut c_void, data: *mut c_void, bytes: usize, align: usize) {
+    // SAFETY: `slowly` made it with this layout.
+    unsafe { dealloc(data.cast(), Layout::from_size_align_unchecked(bytes, align)) };
+}
+
+/// A crowd that finds the pool empty at the same moment takes one region between them and not one each: each is twice as
+/// large as all before, and there can be 64.
+#[test]
+fn a_crowd_at_an_empty_pool_grows_it_once() {
+    let source = RegionSource::Functions(Callbacks { allocate: slowly, deallocate: put, user: std::ptr::null_mut() });
+    let growth = Growth::Geometric { first: 1 << 20 };
+    let pool = Pool::new(PoolConfig { source, growth, ..PoolConfig::default() }).unwrap();
+    let start = Barrier::new(24);
+    std::thread::scope(|s| {
+        for t in 0..24 {
+            let (pool, start) = (&pool, &start);
+            s.spawn(move || {
+                start.wait();
+                let block = pool.alloc(1000 + t * 100, 128).unwrap();
+                free(pool, block).unwrap();
+            });
+        }
+    });
+    assert!(pool.stats().regions <= 4, "{} regions", pool.stats().regions);
 }
 
 #[test]

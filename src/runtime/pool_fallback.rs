@@ -11,6 +11,8 @@ use crate::heap::{Fault, Node, Request, Side, GRANULE, MAX_EXTRA};
 
 /// Regions added for one request before it is refused: the first serves it unless other threads are quicker.
 const ATTEMPTS: u32 = 4;
+/// Times a thread gives up its core for another that adds a region.
+const GROWTH_TURNS: u32 = 1000;
 
 /// A block the fallback served.
 #[derive(Clone, Copy, Debug)]
@@ -130,6 +132,7 @@ impl Pool {
         if padded.extra > MAX_EXTRA {
             return Err(self.refuse(Error::capacity("tail, guard and headroom of a block are at most 16 MiB"), asked));
         }
+        let mut seen = self.lock().grown;
         let retry = match fault {
             Fault::NoNode => self.more_nodes_everywhere(),
             _ => self.wait_for_trims() | self.shared.debug.as_ref().is_some_and(|debug| debug.flush(self)),
@@ -141,7 +144,16 @@ impl Pool {
         }
         // A region of its own for every attempt: another thread may have filled the one just added.
         for _ in 0..ATTEMPTS {
-            match self.grow(padded) {
+            if self.begin_growth() != seen {
+                // Somebody else's region may have room for this request, too.
+                if let Ok(block) = self.try_alloc(padded) {
+                    self.end_growth();
+                    return self.admit(block, asked);
+                }
+            }
+            let grown = self.grow(padded);
+            seen = self.end_growth();
+            match grown {
                 Ok(true) => {
                     if let Ok(block) = self.try_alloc(padded) {
                         return self.admit(block, asked);
@@ -202,6 +214,28 @@ impl Pool {
             std::thread::yield_now();
         }
         waited
+    }
+
+    /// Waits while another thread adds a region: a crowd that finds the pool full would else add one each. Not for ever, as
+    /// that thread may be on the far side of a fork. Returns how often the pool has grown. To be followed by
+    /// [`Pool::end_growth`].
+    fn begin_growth(&self) -> u64 {
+        for turn in 0..GROWTH_TURNS {
+            let mut inner = self.lock();
+            if inner.growing == 0 || turn + 1 == GROWTH_TURNS {
+                inner.growing += 1;
+                return inner.grown;
+            }
+            drop(inner);
+            std::thread::yield_now();
+        }
+        unreachable!("the last turn returns")
+    }
+
+    fn end_growth(&self) -> u64 {
+        let mut inner = self.lock();
+        inner.growing -= 1;
+        inner.grown
     }
 
     /// Reserves records for a region: allocated and released outside the lock, moved under it.
