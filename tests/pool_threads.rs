@@ -71,13 +71,15 @@ fn so_they_do_in_a_pool_of_shards() {
 /// A source that takes its time, as a system under load does.
 unsafe extern "C" fn slowly(_: *mut c_void, bytes: usize, align: usize) -> *mut c_void {
     std::thread::sleep(Duration::from_millis(5));
-    // SAFETY: the pool asks for at least one byte, at a power of two.
-    unsafe { alloc(Layout::from_size_align_unchecked(bytes, align)) }.cast()
+    let layout = Layout::from_size_align(bytes, align).unwrap();
+    // SAFETY: the pool asks for at least one byte.
+    unsafe { alloc(layout) }.cast()
 }
 
 unsafe extern "C" fn put(_: *mut c_void, data: *mut c_void, bytes: usize, align: usize) {
+    let layout = Layout::from_size_align(bytes, align).unwrap();
     // SAFETY: `slowly` made it with this layout.
-    unsafe { dealloc(data.cast(), Layout::from_size_align_unchecked(bytes, align)) };
+    unsafe { dealloc(data.cast(), layout) };
 }
 
 /// A crowd that finds the pool empty at the same moment takes one region between them and not one each: each is twice as
