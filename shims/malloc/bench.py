@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Memory and time of Python programs under several allocators, preloaded into the same interpreter.
 
-    python3 -m venv v && v/bin/pip install onnxruntime rapidocr-onnxruntime opencv-python-headless numpy
+    python3 -m venv v && v/bin/pip install onnxruntime rapidocr-onnxruntime opencv-python-headless numpy torch
     apt-get install libmimalloc2.0 libjemalloc2            # those that are missing are left out
     cargo build --release --manifest-path shims/malloc/Cargo.toml
     v/bin/python shims/malloc/bench.py [--rounds 3] [workload...]
@@ -98,6 +98,29 @@ def array():
     return run
 
 
+def torch_net():
+    import torch
+
+    torch.set_num_threads(1)
+    torch.manual_seed(4)
+    layers, width = [], 3
+    for wide in (32, 64, 128):
+        layers += [torch.nn.Conv2d(width, wide, 3, 2, 1), torch.nn.BatchNorm2d(wide), torch.nn.ReLU(),
+                   torch.nn.Conv2d(wide, wide, 3, 1, 1), torch.nn.ReLU()]
+        width = wide
+    convolutions = torch.nn.Sequential(*layers).eval()
+    layer = torch.nn.TransformerEncoderLayer(128, 4, 512, batch_first=True)
+    encoder = torch.nn.TransformerEncoder(layer, 2, enable_nested_tensor=False).eval()
+    images = [torch.rand(1, 3, n, n) for n in (256, 384, 512)]
+
+    def run(turn):
+        with torch.no_grad():
+            x = convolutions(images[turn % 3])
+            return encoder(x.flatten(2).transpose(1, 2)[:, ::4]).numpy().tobytes()
+
+    return run
+
+
 SHAPES = [(640, 640), (960, 960), (320, 640), (480, 800), (736, 736), (960, 544)]
 WORKLOADS = {
     "detector-640": (lambda: detector([(640, 640)]), 8),
@@ -105,6 +128,7 @@ WORKLOADS = {
     "detector-six-shapes": (lambda: detector(SHAPES), 18),
     "opencv": (opencv, 8),
     "numpy": (array, 18),
+    "torch": (torch_net, 18),
 }
 # The engine's own arena and pattern, under glibc: what a user has by default.
 DEFAULTS = {
