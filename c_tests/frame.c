@@ -1,11 +1,9 @@
 /* Recorded frames: replay, change of shape, blocks that outlive, plans saved and loaded. */
-#include "check.h"
-#include <arenite.h>
+#include "helpers.h"
 
 static arenite_frame_stats_t stats(const arenite_pool_t *pool) {
     arenite_frame_stats_t s;
-    memset(&s, 0, sizeof s);
-    s.struct_size = sizeof s;
+    INIT(s);
     CHECK_OK(arenite_frame_stats(pool, &s));
     return s;
 }
@@ -159,14 +157,10 @@ static void plans_are_made_ahead(void) {
     arenite_pool_t *pool = NULL;
     arenite_frame_request_t r[5];
     arenite_frame_stats_t s;
-    arenite_failure_t f;
+    arenite_failure_t f = no_failure();
     arenite_frame_t *frame = NULL;
     void *kept[2] = {NULL, NULL}, *b[5];
     unsigned run, k;
-    memset(&f, 0, sizeof f);
-    f.struct_size = sizeof f;
-    memset(&s, 0, sizeof s);
-    s.struct_size = sizeof s;
     memset(r, 0, sizeof r);
     for (k = 0; k < 5; k++) {
         r[k].bytes = 100000 * (k + 1);
@@ -189,7 +183,7 @@ static void plans_are_made_ahead(void) {
         kept[run] = b[4];
         CHECK_OK(arenite_frame_end(frame));
     }
-    CHECK_OK(arenite_frame_stats(pool, &s));
+    s = stats(pool);
     CHECK_EQ(s.recorded, 0);
     CHECK_EQ(s.served, 8);
     CHECK_EQ(s.outside, 2);

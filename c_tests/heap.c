@@ -1,6 +1,5 @@
 /* The heaps over offsets, with records of their own and in lent memory: handles, misuse, resize, statistics. */
-#include "check.h"
-#include <arenite.h>
+#include "helpers.h"
 
 #ifndef _WIN32
 #include <pthread.h>
@@ -8,23 +7,14 @@
 
 static arenite_heap_options_t options(uint64_t bytes) {
     arenite_heap_options_t o;
-    memset(&o, 0, sizeof o);
-    o.struct_size = sizeof o;
+    INIT(o);
     o.bytes = bytes;
     return o;
 }
 
-static arenite_failure_t record(void) {
-    arenite_failure_t f;
-    memset(&f, 0, sizeof f);
-    f.struct_size = sizeof f;
-    return f;
-}
-
 static arenite_heap_stats_t stats(const arenite_heap_t *heap) {
     arenite_heap_stats_t s;
-    memset(&s, 0, sizeof s);
-    s.struct_size = sizeof s;
+    INIT(s);
     CHECK_OK(arenite_heap_stats(heap, &s));
     CHECK_EQ(s.live_bytes + s.free_bytes, s.total_bytes);
     CHECK_OK(arenite_heap_check(heap, NULL));
@@ -74,7 +64,7 @@ static void blocks_of_memory_that_is_not_there(void) {
 static void every_bad_handle_is_refused(void) {
     arenite_heap_t *heap = heap_of(1 << 20, 0), *other = heap_of(1 << 20, 0);
     arenite_heap_block_t a, b, first, foreign, bad;
-    arenite_failure_t f = record();
+    arenite_failure_t f = no_failure();
     unsigned k;
     memset(&bad, 0, sizeof bad);
     CHECK_OK(arenite_heap_alloc(other, 128, 0, &first, NULL));
@@ -117,7 +107,7 @@ static void refused_requests_say_what_and_change_nothing(void) {
     arenite_heap_options_t o = options(1 << 16);
     arenite_heap_t *heap = NULL;
     arenite_heap_block_t a, b, c, more[3];
-    arenite_failure_t f = record();
+    arenite_failure_t f = no_failure();
     uint64_t k;
     o.max_blocks = 2;
     CHECK_OK(arenite_heap_create(&o, &heap, NULL));
@@ -131,7 +121,7 @@ static void refused_requests_say_what_and_change_nothing(void) {
         CHECK_STATUS(arenite_heap_alloc_hint(heap, 1, 0, UINT64_MAX - k, 0, &b, NULL), ARENITE_ERR_CAPACITY);
         CHECK_STATUS(arenite_heap_resize(heap, a, UINT64_MAX - k, 0, NULL), ARENITE_ERR_CAPACITY);
     }
-    for (k = 0; k < sizeof alignments / sizeof *alignments; k++) {
+    for (k = 0; k < COUNT(alignments); k++) {
         CHECK(arenite_heap_alloc(heap, 1, alignments[k], &b, NULL) != ARENITE_OK);
     }
     CHECK_STATUS(arenite_heap_alloc_hint(heap, 1, 0, 0, 5, &b, NULL), ARENITE_ERR_ARGUMENT);
@@ -159,7 +149,7 @@ static void refused_requests_say_what_and_change_nothing(void) {
 static void options_that_mean_nothing(void) {
     arenite_heap_options_t o = options(127);
     arenite_heap_t *heap = NULL;
-    arenite_failure_t f = record();
+    arenite_failure_t f = no_failure();
     CHECK_STATUS(arenite_heap_create(NULL, &heap, NULL), ARENITE_ERR_NULL);
     CHECK_STATUS(arenite_heap_create(&o, &heap, NULL), ARENITE_ERR_ARGUMENT);
     o.bytes = (uint64_t)1 << 39;
@@ -390,7 +380,7 @@ static void lent_memory_is_exact_at_any_address(void) {
     arenite_bare_heap_t *heap = NULL;
     arenite_heap_block_t blocks[33], rest[40];
     arenite_heap_stats_t s;
-    arenite_failure_t f = record();
+    arenite_failure_t f = no_failure();
     size_t needed = 0, shift;
     unsigned k, more;
     o.max_blocks = 32;
@@ -422,8 +412,7 @@ static void lent_memory_is_exact_at_any_address(void) {
             CHECK_OK(arenite_bare_heap_free(heap, blocks[k], NULL));
             CHECK_STATUS(arenite_bare_heap_free(heap, blocks[k], NULL), ARENITE_ERR_ARGUMENT);
         }
-        memset(&s, 0, sizeof s);
-        s.struct_size = sizeof s;
+        INIT(s);
         CHECK_OK(arenite_bare_heap_stats(heap, &s));
         CHECK(s.free_blocks == 1 && s.largest_free == 1 << 20 && s.bad_handles == 32);
         CHECK_OK(arenite_bare_heap_check(heap, NULL));

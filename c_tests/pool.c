@@ -3,44 +3,11 @@
 #define _POSIX_C_SOURCE 200809L
 #endif
 /* The pool: life cycle, options, misuse, growth, resize, debug, threads. */
-#include "check.h"
-#include <arenite.h>
+#include "pool_helpers.h"
 
 #ifndef _WIN32
 #include <pthread.h>
 #endif
-
-static arenite_pool_options_t options(void) {
-    arenite_pool_options_t o;
-    memset(&o, 0, sizeof o);
-    o.struct_size = sizeof o;
-    return o;
-}
-
-static arenite_failure_t record(void) {
-    arenite_failure_t f;
-    memset(&f, 0, sizeof f);
-    f.struct_size = sizeof f;
-    return f;
-}
-
-static arenite_pool_stats_t stats(const arenite_pool_t *pool) {
-    arenite_pool_stats_t s;
-    memset(&s, 0, sizeof s);
-    s.struct_size = sizeof s;
-    CHECK_OK(arenite_pool_stats(pool, &s));
-    CHECK_EQ(s.live_bytes + s.free_bytes, s.total_bytes);
-    return s;
-}
-
-static arenite_pool_t *fixed(size_t bytes) {
-    arenite_pool_options_t o = options();
-    arenite_pool_t *pool = NULL;
-    o.first_region = bytes;
-    o.growth = ARENITE_GROWTH_NONE;
-    CHECK_OK(arenite_pool_create(&o, &pool, NULL));
-    return pool;
-}
 
 static void blocks_come_and_go(void) {
     arenite_pool_t *pool = NULL;
@@ -74,7 +41,7 @@ static void blocks_come_and_go(void) {
 /* BR-40 */
 static void a_pool_in_use_is_not_destroyed(void) {
     arenite_pool_t *pool = fixed(1 << 16), *other = fixed(1 << 16);
-    arenite_failure_t f = record();
+    arenite_failure_t f = no_failure();
     void *a = NULL, *b = NULL, *c = NULL;
     CHECK_OK(arenite_pool_alloc(pool, 1, 0, &a, NULL));
     CHECK_OK(arenite_pool_alloc(pool, 1, 0, &b, NULL));
@@ -98,7 +65,7 @@ static void a_pool_in_use_is_not_destroyed(void) {
 static void the_misuse_grid_is_refused(void) {
     static const size_t alignments[] = {3, 12, 129, SIZE_MAX, (SIZE_MAX >> 1) + 1};
     arenite_pool_t *pool = fixed(4096);
-    arenite_failure_t f = record();
+    arenite_failure_t f = no_failure();
     void *p = &f;
     size_t k;
     for (k = 0; k < 4096; k++) {
@@ -297,7 +264,7 @@ static void count_block(void *user, void *data, size_t bytes, size_t requested, 
 static void overruns_and_leaks_are_named(void) {
     arenite_pool_options_t o = options();
     arenite_pool_t *pool = NULL;
-    arenite_failure_t f = record();
+    arenite_failure_t f = no_failure();
     uint64_t sum = 0, live = 0;
     void *p = NULL;
     o.flags = ARENITE_POOL_GUARDS | ARENITE_POOL_POISON | ARENITE_POOL_LEAKS;
