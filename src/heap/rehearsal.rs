@@ -196,8 +196,8 @@ pub fn least_heap_with(ops: &[Op], sides: &[Side], passes: u32) -> Option<Bytes>
 
 /// What a pool needs for a trace whose frames are recorded and of which `instances` are in flight at a time.
 ///
-/// A frame lasts from one [`Op::Frame`] to the next; a trace without any is one frame. A block that grows is planned with the bytes it grows to.
-/// `Overflow` where sizes do not fit.
+/// A frame lasts from one [`Op::Frame`] to the next; a trace without any is one frame. A block that grows is
+/// planned with the bytes it grows to. `Overflow` where sizes do not fit.
 pub fn recommend(ops: &[Op], instances: u32) -> Result<Recommendation, Error> {
     let mut out = Recommendation::default();
     let mut general: Vec<Op> = Vec::new();

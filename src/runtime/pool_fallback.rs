@@ -143,7 +143,8 @@ impl Pool {
             }
         }
         // A region of its own for every attempt: another thread may have filled the one just added.
-        for _ in 0..ATTEMPTS {
+        let attempts = if matches!(self.shared.config.growth, Growth::None) { 0 } else { ATTEMPTS };
+        for _ in 0..attempts {
             if self.begin_growth() != seen {
                 // Somebody else's region may have room for this request, too.
                 if let Ok(block) = self.try_alloc(padded) {
@@ -153,17 +154,12 @@ impl Pool {
             }
             let grown = self.grow(padded);
             seen = self.end_growth();
-            match grown {
-                Ok(true) => {
-                    if let Ok(block) = self.try_alloc(padded) {
-                        return self.admit(block, asked);
-                    }
-                }
-                Ok(false) => break,
-                Err(error) => {
-                    cause = error;
-                    break;
-                }
+            if let Err(error) = grown {
+                cause = error;
+                break;
+            }
+            if let Ok(block) = self.try_alloc(padded) {
+                return self.admit(block, asked);
             }
         }
         match self.ask_fallback(asked) {
@@ -271,11 +267,8 @@ impl Pool {
         any
     }
 
-    /// Adds a region for a request, if the policy and the cap allow one.
-    fn grow(&self, padded: &Request) -> Result<bool, Error> {
-        if matches!(self.shared.config.growth, Growth::None) {
-            return Ok(false);
-        }
+    /// Adds a region for a request, if the cap allows one.
+    fn grow(&self, padded: &Request) -> Result<(), Error> {
         let need = self.region_for(padded)?;
         let bytes = match self.shared.config.growth {
             Growth::None => need,
@@ -301,7 +294,7 @@ impl Pool {
             Err(error) => return Err(error),
         }
         self.lock().grown += 1;
-        Ok(true)
+        Ok(())
     }
 
     /// Bytes of a region in which the request fits wherever the source puts it.
