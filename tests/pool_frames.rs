@@ -248,6 +248,28 @@ fn a_block_that_grew_grows_where_it_is_in_later_frames() {
     assert!(pool.destroy().is_ok());
 }
 
+/// A request of a few bytes more than was recorded is served from the plan while it takes as many granules: a move then takes
+/// all that the host may have written, not only as much as was recorded.
+#[test]
+fn a_block_that_moves_keeps_what_was_asked_for_and_not_what_was_recorded() {
+    let pool = pool(1 << 20);
+    for bytes in [1020, 900, 1024] {
+        let mut frame = pool.frame_begin(bytes as u64);
+        let block = frame.alloc(1000, 128).unwrap();
+        free(&mut frame, block);
+        frame.end();
+        let mut frame = pool.frame_begin(bytes as u64);
+        let block = frame.alloc(bytes, 128).unwrap();
+        assert!(frame.is_planned());
+        fill(block, bytes, 77);
+        // SAFETY: only the returned pointer is used.
+        let block = unsafe { frame.realloc(block, 5000, 128) }.unwrap();
+        assert!(holds(block, bytes, 77), "{bytes}");
+        free(&mut frame, block);
+    }
+    assert_eq!(pool.frame_stats().served, 3);
+}
+
 #[test]
 fn a_block_from_before_the_frame_that_grows_is_one_of_the_frames_own() {
     let pool = pool(1 << 20);

@@ -163,7 +163,11 @@ impl<P: Deref<Target = Pool>> Frame<P> {
     /// As for [`Pool::realloc`].
     pub unsafe fn realloc(&mut self, block: NonNull<u8>, bytes: usize, align: usize) -> Result<NonNull<u8>, Refusal> {
         let wrong = |pool: &Pool| pool.refuse(pool.bad_pointer(), &Request::new(bytes as u64, align as u64));
-        let old = self.planned(block).or_else(|| self.pool.size_of(block)).ok_or_else(|| wrong(&self.pool))?.1;
+        let (old, kept) = match self.planned(block) {
+            // It was handed out for any size of as many granules, so all of it may be in use.
+            Some((held, recorded)) => (recorded, held),
+            None => self.pool.size_of(block).map(|size| (size.1, size.1)).ok_or_else(|| wrong(&self.pool))?,
+        };
         // Compared with what was asked for, not with what the block holds, so that a recording and its replays agree.
         if bytes <= old {
             return Ok(block);
@@ -178,7 +182,7 @@ impl<P: Deref<Target = Pool>> Frame<P> {
             _ => self.alloc(bytes, align)?,
         };
         // SAFETY: the new block is another one, so the ranges are apart; both hold the smaller size.
-        unsafe { new.copy_from_nonoverlapping(block, old.min(bytes)) };
+        unsafe { new.copy_from_nonoverlapping(block, kept.min(bytes)) };
         // SAFETY: the caller uses the new pointer only.
         match unsafe { self.free(block) } {
             Ok(()) => Ok(new),
@@ -186,12 +190,12 @@ impl<P: Deref<Target = Pool>> Frame<P> {
         }
     }
 
-    /// Bytes of a planned block of this frame.
+    /// Bytes that a planned block of this frame holds, and those that it was recorded with.
     fn planned(&self, block: NonNull<u8>) -> Option<(usize, usize)> {
         let Mode::Replay(instance, _) = &self.mode else { return None };
         let (slot, _) = instance.slot_at(block)?;
-        let bytes = instance.plan.blocks()[slot as usize].bytes.saturating_sub(self.pool.overhead());
-        Some((bytes as usize, bytes as usize))
+        let less = |bytes: u64| bytes.saturating_sub(self.pool.overhead()) as usize;
+        Some((less(instance.plan.slot_bytes(slot)), less(instance.plan.blocks()[slot as usize].bytes)))
     }
 
     /// Whether requests are served from a plan.
