@@ -16,14 +16,18 @@ static USED: AtomicUsize = AtomicUsize::new(0);
 /// one taken.
 static FREE: [AtomicU64; RETURNED] = [const { AtomicU64::new(0) }; RETURNED];
 
-/// Reserves `bytes` bytes of addresses, or a smaller power of two where a limit forbids that many. They cost no memory.
+/// Reserves `bytes` bytes of addresses, or a smaller power of two where a limit leaves less than twice that many: what is
+/// reserved here is lost to thread stacks and to the C library's own heaps. They cost no memory.
 pub fn reserve(bytes: usize) -> bool {
-    let mut bytes = bytes.next_power_of_two();
+    let mut bytes = bytes.checked_next_power_of_two().unwrap_or(1 << (usize::BITS - 1));
     let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE;
     while bytes >= 64 << 20 {
+        let both = bytes.saturating_mul(2);
         // SAFETY: a fresh mapping without access, at an address of the system's choice.
-        let start = unsafe { libc::mmap(core::ptr::null_mut(), bytes, libc::PROT_NONE, flags, -1, 0) };
+        let start = unsafe { libc::mmap(core::ptr::null_mut(), both, libc::PROT_NONE, flags, -1, 0) };
         if start != libc::MAP_FAILED {
+            // SAFETY: the second half of the mapping just made, which nobody has an address in.
+            unsafe { libc::munmap(start.wrapping_byte_add(bytes), bytes) };
             // From the first unit on; the mapping begins at a page.
             let base = (start as usize).next_multiple_of(UNIT);
             BYTES.store(bytes - UNIT, Ordering::Relaxed);
