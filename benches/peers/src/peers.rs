@@ -70,6 +70,7 @@ macro_rules! pointer_peer {
             _region: Option<Region>,
         }
 
+        #[allow(unused_unsafe, reason = "some of the peers' calls are safe ones")]
         impl Peer for $name {
             #[inline]
             fn alloc(&mut self, id: usize, bytes: usize, align: usize) -> bool {

@@ -165,7 +165,7 @@ pub fn threads(only: &str, apart: u64) {
     println!("two threads, one pool: best and median of {ROUNDS}");
     let rows: [(&str, &dyn Fn(&str)); 9] = [
         // Interrupts alone: as long as a call of the pool, and no memory shared.
-        ("(no allocator)", &|name| run(name, clock, |_, _, _| (0..160).for_each(|i| drop(std::hint::black_box(i))))),
+        ("(no allocator)", &|name| run(name, clock, |_, _, _| (0..160).for_each(|i| _ = std::hint::black_box(i)))),
         ("arenite pool", &|name| pool(name, clock, 1)),
         ("arenite pool, 2 shards", &|name| pool(name, clock, 2)),
         ("rlsf + mutex", &|name| locked(name, clock, peers::rlsf(512 << 20, 256).unwrap())),
