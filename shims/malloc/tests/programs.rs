@@ -1,6 +1,7 @@
 //! Unmodified programs with the library preloaded: the same output as without, and memory that stays within bounds.
 
 use std::collections::BTreeMap;
+use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::OnceLock;
@@ -40,7 +41,7 @@ fn run(directory: &Path, command: &str, variables: &[(&str, &str)]) -> (Option<i
 fn has(program: &str) -> bool {
     let found = run(Path::new("/"), &format!("command -v {program}"), &[]).0 == Some(0);
     if !found {
-        eprintln!("SKIPPED: {program} is not installed");
+        let _ = writeln!(std::io::stderr(), "SKIPPED: {program} is not installed");
     }
     found
 }
