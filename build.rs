@@ -76,7 +76,7 @@ mod header {
     use std::{env, fs};
 
     /// The nouns in life-cycle order; a file that is not named here comes after them, by name.
-    const ORDER: [&str; 17] = [
+    const ORDER: [&str; 24] = [
         "version",
         "status",
         "lite",
@@ -84,6 +84,7 @@ mod header {
         "options",
         "graph",
         "planner",
+        "planner_graph",
         "plan",
         "fit",
         "replan",
@@ -91,7 +92,13 @@ mod header {
         "report",
         "arena",
         "pool",
+        "pool_blocks",
+        "pool_inspect",
+        "pool_table",
+        "pool_trace",
         "frame",
+        "frame_ahead",
+        "heap",
         "watch",
         "bare",
     ];
@@ -155,7 +162,7 @@ mod header {
     }
 
     /// What cbindgen cannot do: leaves out the `# Safety` sections, brackets negative constants, puts short
-    /// comments on one line and gives each noun's functions a heading.
+    /// comments on one line, has no comments that C89 does not know, and gives each noun's functions a heading.
     fn finish(text: &str) -> String {
         let mut out: Vec<String> = Vec::new();
         let mut skipping = false;
@@ -191,7 +198,7 @@ mod header {
                 out.push(format!("{} {} */", open, text.trim().trim_start_matches("* ")));
                 continue;
             }
-            out.push(bracketed(line));
+            out.push(bracketed(&old_comment(line)));
         }
         out.push(String::new());
         out.join("\n")
@@ -211,6 +218,14 @@ mod header {
             "int" | "layout" => "layout".into(),
             noun => noun.into(),
         })
+    }
+
+    /// `#endif // __cplusplus`, of which strict C89 warns.
+    fn old_comment(line: &str) -> String {
+        match line.split_once("// ").filter(|_| line.starts_with(['#', '}'])) {
+            Some((code, comment)) => format!("{}  /* {comment} */", code.trim_end()),
+            None => line.to_owned(),
+        }
     }
 
     fn bracketed(line: &str) -> String {

@@ -198,6 +198,9 @@ static void plans_are_made_ahead(void) {
     r[3].last = 2;
     CHECK_STATUS(arenite_frame_plan(pool, 7, r, 5, 0, &f), ARENITE_ERR_ARGUMENT);
     CHECK(f.subject_kind == ARENITE_SUBJECT_BUFFER && f.subject_index == 3);
+    r[3].last = 5;
+    CHECK_STATUS(arenite_frame_plan(pool, 7, r, 5, 0, &f), ARENITE_ERR_ARGUMENT);
+    CHECK(f.subject_index == 3 && f.needed == 5 && f.available == 5);
     r[3].last = 3;
     r[1].alignment = 3;
     CHECK_STATUS(arenite_frame_plan(pool, 7, r, 5, 0, &f), ARENITE_ERR_ALIGNMENT);
@@ -207,7 +210,8 @@ static void plans_are_made_ahead(void) {
     CHECK_STATUS(arenite_frame_plan(pool, 7, r, 5, 0, NULL), ARENITE_ERR_ARGUMENT);
     r[0].reserved = 0;
     r[0].bytes = UINT64_MAX;
-    CHECK_STATUS(arenite_frame_plan(pool, 7, r, 5, 0, NULL), ARENITE_ERR_OVERFLOW);
+    CHECK_STATUS(arenite_frame_plan(pool, 7, r, 5, 0, &f), ARENITE_ERR_OVERFLOW);
+    CHECK(f.subject_kind == ARENITE_SUBJECT_BUFFER && f.subject_index == 0);
     r[0].bytes = (uint64_t)1 << 62;
     CHECK(arenite_frame_plan(pool, 7, r, 5, 0, NULL) != ARENITE_OK);
     CHECK_OK(arenite_pool_destroy(pool, NULL));

@@ -4,12 +4,11 @@
  * Generated from the documentation in src/ffi; change it there, then run
  *   ARENITE_UPDATE_HEADER=1 cargo build --features header
  *
- * Link with CMake (the same line for add_subdirectory, FetchContent and an installed package):
- *   find_package(arenite 0.1 REQUIRED)
+ * C99 or later, C++11 or later. Link with CMake, after find_package(arenite 0.1 REQUIRED), add_subdirectory or FetchContent:
  *   target_link_libraries(app PRIVATE arenite::arenite)
  * or with pkg-config:
  *   cc app.c $(pkg-config --cflags --libs arenite)             shared
- *   cc app.c $(pkg-config --cflags --libs --static arenite)    static: libraries come after the sources
+ *   cc app.c $(pkg-config --cflags --libs arenite-static)      static: libraries come after the sources
  *
  * CONVENTIONS, for every function below unless its own text says otherwise
  *
@@ -360,7 +359,10 @@
 /** Nodes that run subgraphs have no effect but their outputs. Without this flag each may do anything. */
 #define ARENITE_ORDER_PURE_CALLS 1
 
-/** Grows by as much as it has, from the system; a pool over a buffer does not grow. The default. */
+/**
+ * Grows by as much as it has, the request, `growth_bytes` or 1 MiB, whichever is the most; a pool over a buffer does not
+ * grow. The default.
+ */
 #define ARENITE_GROWTH_DEFAULT 0
 
 /** Never grows. */
@@ -393,10 +395,16 @@
 /** Regions from the system are aligned to 2 MiB and advised to use huge pages. */
 #define ARENITE_POOL_HUGE_PAGES 1
 
-/** Writes before a block's start and past its end are found when it is freed and by `arenite_pool_check`. */
+/**
+ * Writes before a block's start and past its end are found when it is freed and by `arenite_pool_check`. The block then stays
+ * live. With this flag, POISON, LEAKS, SANITIZER or a quarantine frames have no plans and are not counted.
+ */
 #define ARENITE_POOL_GUARDS 2
 
-/** Freed blocks are filled, and writes to them found when they leave the quarantine. */
+/**
+ * Freed blocks are filled, and writes to them found while they are in the quarantine (`quarantine_bytes`) and as they leave
+ * it, by `arenite_pool_check`.
+ */
 #define ARENITE_POOL_POISON 4
 
 /** Live blocks are listed by `arenite_pool_leaks`. */
@@ -921,8 +929,8 @@ typedef struct arenite_pool_options_t {
     /** `ARENITE_POOL_` bits. */
     uint32_t flags;
     /**
-     * Where memory comes from. SYSTEM maps pages; a BUFFER (kept) is the first region; CALLBACKS may be called from any
-     * thread that uses the pool, and must not call it.
+     * Where memory comes from. SYSTEM maps pages; a BUFFER (kept) is the first region, and where `growth` allows more they
+     * are as with SYSTEM; CALLBACKS may be called from any thread that uses the pool, and must not call it. MAP is refused.
      */
     struct arenite_source_t source;
     /** Bytes of a region made at once; 0 for none. */
@@ -943,7 +951,7 @@ typedef struct arenite_pool_options_t {
     uint32_t tail_bytes;
     /** Live blocks per region at most, so that the pool's own records never grow; 0 lets them. */
     size_t max_blocks;
-    /** Bytes of freed blocks that are kept back before they are given out again. */
+    /** Bytes of freed blocks that are kept back before they are given out again; with 0 POISON finds nothing. */
     size_t quarantine_bytes;
     /**
      * Locks the pool is divided among, at most 64; 0 for one. A thread allocates from its own shard, from another where that
@@ -955,6 +963,99 @@ typedef struct arenite_pool_options_t {
     uint32_t reserved;
 } arenite_pool_options_t;
 
+/**
+ * What a pool holds and did. `live_bytes + free_bytes = total_bytes` at every moment. The areas of frames are live blocks,
+ * whether or not a frame is using them.
+ */
+typedef struct arenite_pool_stats_t {
+    /** `sizeof(arenite_pool_stats_t)`. */
+    uint32_t struct_size;
+    /** 0. */
+    uint32_t flags;
+    /** Bytes of all regions. */
+    uint64_t total_bytes;
+    /** Bytes not handed out. */
+    uint64_t free_bytes;
+    /** Bytes of the largest free block. */
+    uint64_t largest_free;
+    /** Bytes handed out, rounded up to blocks. */
+    uint64_t live_bytes;
+    /** Bytes asked for by the live blocks. */
+    uint64_t requested_bytes;
+    /** The highest `live_bytes` so far (summed over regions). */
+    uint64_t peak_live_bytes;
+    /** The highest `requested_bytes` so far (summed over regions). */
+    uint64_t peak_requested_bytes;
+    /** Live blocks. */
+    uint64_t blocks;
+    /** Free blocks. */
+    uint64_t free_blocks;
+    /** Regions. */
+    uint64_t regions;
+    /** Bytes taken from the source now. */
+    uint64_t reserved_bytes;
+    /** Regions added because the others were full. */
+    uint64_t grown;
+    /** Live blocks served by the fallback. */
+    uint64_t fallback_blocks;
+    /** Bytes of those. */
+    uint64_t fallback_bytes;
+    /** Bytes copied because a block could not be resized where it was. */
+    uint64_t moved_bytes;
+    /** Bytes given back by trims. */
+    uint64_t trimmed_bytes;
+    /** Requests refused. */
+    uint64_t refused;
+    /** Pointers that named no live block. */
+    uint64_t bad_pointers;
+    /** The most records any one call looked at, exhaustive scans apart. */
+    uint64_t max_steps;
+    /** Requests that had to look at every candidate. */
+    uint64_t exhaustive_scans;
+} arenite_pool_stats_t;
+
+/** One block, as `arenite_pool_walk` shows it. Must not unwind or longjmp, and must not call the pool. */
+typedef void (*arenite_block_fn)(void *user, void *data, size_t bytes, size_t requested, uint32_t live);
+
+/** One live block, as `arenite_pool_leaks` shows it. Must not unwind or longjmp. */
+typedef void (*arenite_leak_fn)(void *user, void *data, size_t bytes, uint64_t tag, uint64_t sequence);
+
+/**
+ * A pool as the C library's allocator. Each function takes `context` first and does what its namesake does, `errno`
+ * included; none of them ends the process. Threads: any.
+ */
+typedef struct arenite_allocator_t {
+    /** `sizeof(arenite_allocator_t)`. */
+    uint32_t struct_size;
+    /** 0. */
+    uint32_t flags;
+    /** The pool, which has to outlive every copy of the table. */
+    void *context;
+    /** Null and `ENOMEM` where the pool refuses. Aligned to 128. 0 bytes give a block of their own. */
+    void *(*malloc)(void *context, size_t bytes);
+    /** Null and `ENOMEM` also where the product does not fit. */
+    void *(*calloc)(void *context, size_t count, size_t bytes);
+    /**
+     * Keeps the alignment. Null, and the block as it was, where the pool refuses (`ENOMEM`) or no live block starts there
+     * (`EINVAL`). 0 bytes keep a block: free it by `free`.
+     */
+    void *(*realloc)(void *context, void *data, size_t bytes);
+    /** Null does nothing. A pointer that is no live block changes nothing and is counted in the pool's statistics. */
+    void (*free)(void *context, void *data);
+    /** 0; `EINVAL` for an alignment that is no power of two or less than a pointer's; `ENOMEM`. `*out` is written on success. */
+    int (*posix_memalign)(void *context, void **out, size_t alignment, size_t bytes);
+    /** Any power of two, any size. Null and `EINVAL` or `ENOMEM`. */
+    void *(*aligned_alloc)(void *context, size_t alignment, size_t bytes);
+    /** Bytes that can be used at `data`; 0 for null and where no live block starts there. */
+    size_t (*usable_size)(void *context, const void *data);
+} arenite_allocator_t;
+
+/**
+ * Takes `bytes` bytes of a trace: whole lines, not terminated by 0, valid during the call. Called from whatever thread
+ * uses the pool. Must not unwind or longjmp, and must not call the pool.
+ */
+typedef void (*arenite_trace_fn)(void *user, const uint8_t *text, size_t bytes);
+
 /** What the frames of a pool did, up to the last that ended. */
 typedef struct arenite_frame_stats_t {
     /** `sizeof(arenite_frame_stats_t)`. */
@@ -965,7 +1066,7 @@ typedef struct arenite_frame_stats_t {
     uint64_t frames;
     /** Frames recorded and planned. */
     uint64_t recorded;
-    /** Frames neither recorded nor replayed: too many in flight, or no memory for the frame's area. */
+    /** Frames neither recorded nor replayed: too many in flight, nothing in the plan, or no memory for the frame's area. */
     uint64_t passed;
     /** Requests served from a plan. */
     uint64_t served;
@@ -983,21 +1084,20 @@ typedef struct arenite_frame_stats_t {
     uint64_t area_bytes;
 } arenite_frame_stats_t;
 
-/** A buffer with one lifetime, for `arenite_bare_place`. An array element: it never grows. */
-typedef struct arenite_row_t {
-    /** Size in bytes, unrounded. A row of 0 bytes gets none. */
+/** One request of a frame, for `arenite_frame_plan`. An array element: it never grows. */
+typedef struct arenite_frame_request_t {
+    /** Bytes it will ask for. */
     uint64_t bytes;
-    /** The offset it must have, with `ARENITE_ROW_FIXED`. */
-    uint64_t fixed_offset;
-    /** The first step at which it is alive. */
-    uint32_t first;
-    /** The last step, inclusive. */
+    /** The alignment it will ask for: any power of two, 0 for 128. A block aligned to more than 65536 gets no place. */
+    uint64_t alignment;
+    /**
+     * The position, in the array, of the last request that is made before this one's block is freed: its own where no other
+     * is. `ARENITE_NO_INDEX` for a block that outlives the frame, which is served by the pool.
+     */
     uint32_t last;
-    /** Its offset will be a multiple of this: a power of two up to 65536, or 0 for 128. */
-    uint32_t alignment;
-    /** `ARENITE_ROW_` bits. */
-    uint32_t flags;
-} arenite_row_t;
+    /** 0. */
+    uint32_t reserved;
+} arenite_frame_request_t;
 
 /** How a heap works. `bytes` must be given. */
 typedef struct arenite_heap_options_t {
@@ -1078,21 +1178,6 @@ typedef struct arenite_heap_stats_t {
     uint64_t exhaustive_scans;
 } arenite_heap_stats_t;
 
-/** One request of a frame, for `arenite_frame_plan`. An array element: it never grows. */
-typedef struct arenite_frame_request_t {
-    /** Bytes it will ask for. */
-    uint64_t bytes;
-    /** The alignment it will ask for: any power of two, 0 for 128. A block aligned to more than 65536 gets no place. */
-    uint64_t alignment;
-    /**
-     * The position, in the array, of the last request that is made before this one's block is freed: its own where no other
-     * is. `ARENITE_NO_INDEX` for a block that outlives the frame, which gets no place.
-     */
-    uint32_t last;
-    /** 0. */
-    uint32_t reserved;
-} arenite_frame_request_t;
-
 /**
  * One block, as `arenite_heap_walk` shows it: `block` is null for a free one. Must not unwind or longjmp, and must not
  * call the heap.
@@ -1102,6 +1187,22 @@ typedef void (*arenite_heap_walk_fn)(void *user,
                                      uint64_t bytes,
                                      uint64_t requested,
                                      const struct arenite_heap_block_t *block);
+
+/** A buffer with one lifetime, for `arenite_bare_place`. An array element: it never grows. */
+typedef struct arenite_row_t {
+    /** Size in bytes, unrounded. A row of 0 bytes gets none. */
+    uint64_t bytes;
+    /** The offset it must have, with `ARENITE_ROW_FIXED`. */
+    uint64_t fixed_offset;
+    /** The first step at which it is alive. */
+    uint32_t first;
+    /** The last step, inclusive. */
+    uint32_t last;
+    /** Its offset will be a multiple of this: a power of two up to 65536, or 0 for 128. */
+    uint32_t alignment;
+    /** `ARENITE_ROW_` bits. */
+    uint32_t flags;
+} arenite_row_t;
 
 /** How tensors are placed and where memory comes from. Fields that are 0 have their defaults. */
 typedef struct arenite_incremental_options_t {
@@ -1301,96 +1402,6 @@ typedef struct arenite_order_result_t {
     /** 1 where it is another than the given one. */
     uint32_t changed;
 } arenite_order_result_t;
-
-/** What a pool holds and did. `live_bytes + free_bytes = total_bytes` at every moment. */
-typedef struct arenite_pool_stats_t {
-    /** `sizeof(arenite_pool_stats_t)`. */
-    uint32_t struct_size;
-    /** 0. */
-    uint32_t flags;
-    /** Bytes of all regions. */
-    uint64_t total_bytes;
-    /** Bytes not handed out. */
-    uint64_t free_bytes;
-    /** Bytes of the largest free block. */
-    uint64_t largest_free;
-    /** Bytes handed out, rounded up to blocks. */
-    uint64_t live_bytes;
-    /** Bytes asked for by the live blocks. */
-    uint64_t requested_bytes;
-    /** The highest `live_bytes` so far (summed over regions). */
-    uint64_t peak_live_bytes;
-    /** The highest `requested_bytes` so far (summed over regions). */
-    uint64_t peak_requested_bytes;
-    /** Live blocks. */
-    uint64_t blocks;
-    /** Free blocks. */
-    uint64_t free_blocks;
-    /** Regions. */
-    uint64_t regions;
-    /** Bytes taken from the source now. */
-    uint64_t reserved_bytes;
-    /** Regions added because the others were full. */
-    uint64_t grown;
-    /** Live blocks served by the fallback. */
-    uint64_t fallback_blocks;
-    /** Bytes of those. */
-    uint64_t fallback_bytes;
-    /** Bytes copied because a block could not be resized where it was. */
-    uint64_t moved_bytes;
-    /** Bytes given back by trims. */
-    uint64_t trimmed_bytes;
-    /** Requests refused. */
-    uint64_t refused;
-    /** Pointers that named no live block. */
-    uint64_t bad_pointers;
-    /** The most records any one call looked at, exhaustive scans apart. */
-    uint64_t max_steps;
-    /** Requests that had to look at every candidate. */
-    uint64_t exhaustive_scans;
-} arenite_pool_stats_t;
-
-/** One block, as `arenite_pool_walk` shows it. Must not unwind or longjmp, and must not call the pool. */
-typedef void (*arenite_block_fn)(void *user, void *data, size_t bytes, size_t requested, uint32_t live);
-
-/** One live block, as `arenite_pool_leaks` shows it. Must not unwind or longjmp. */
-typedef void (*arenite_leak_fn)(void *user, void *data, size_t bytes, uint64_t tag, uint64_t sequence);
-
-/**
- * A pool as the C library's allocator. Each function takes `context` first and does what its namesake does, `errno`
- * included; none of them ends the process. Threads: any.
- */
-typedef struct arenite_allocator_t {
-    /** `sizeof(arenite_allocator_t)`. */
-    uint32_t struct_size;
-    /** 0. */
-    uint32_t flags;
-    /** The pool, which has to outlive every copy of the table. */
-    void *context;
-    /** Null and `ENOMEM` where the pool refuses. Aligned to 128. 0 bytes give a block of their own. */
-    void *(*malloc)(void *context, size_t bytes);
-    /** Null and `ENOMEM` also where the product does not fit. */
-    void *(*calloc)(void *context, size_t count, size_t bytes);
-    /**
-     * Keeps the alignment. Null, and the block as it was, where the pool refuses (`ENOMEM`) or no live block starts there
-     * (`EINVAL`). 0 bytes keep a block: free it by `free`.
-     */
-    void *(*realloc)(void *context, void *data, size_t bytes);
-    /** Null does nothing. A pointer that is no live block changes nothing and is counted in the pool's statistics. */
-    void (*free)(void *context, void *data);
-    /** 0; `EINVAL` for an alignment that is no power of two or less than a pointer's; `ENOMEM`. `*out` is written on success. */
-    int (*posix_memalign)(void *context, void **out, size_t alignment, size_t bytes);
-    /** Any power of two, any size. Null and `EINVAL` or `ENOMEM`. */
-    void *(*aligned_alloc)(void *context, size_t alignment, size_t bytes);
-    /** Bytes that can be used at `data`; 0 for null and where no live block starts there. */
-    size_t (*usable_size)(void *context, const void *data);
-} arenite_allocator_t;
-
-/**
- * Takes `bytes` bytes of a trace: whole lines, not terminated by 0, valid during the call. Called from whatever thread
- * uses the pool. Must not unwind or longjmp, and must not call the pool.
- */
-typedef void (*arenite_trace_fn)(void *user, const uint8_t *text, size_t bytes);
 
 /** How a session plans and where its memory comes from. Fields that are 0 have their defaults. */
 typedef struct arenite_session_options_t {
@@ -1657,7 +1668,7 @@ typedef struct AreniteCustomAllocation {
 
 #ifdef __cplusplus
 extern "C" {
-#endif // __cplusplus
+#endif  /* __cplusplus */
 
 /* ---- version ----------------------------------------------------------------------------------- */
 
@@ -1894,6 +1905,41 @@ arenite_status_t arenite_planner_last_failure(const struct arenite_planner_t *pl
  * Returns: `ARENITE_OK`; `ARENITE_ERR_BUSY` while another call uses it.
  */
 arenite_status_t arenite_planner_destroy(struct arenite_planner_t *planner);
+
+/**
+ * Adds the tensors of a graph as buffers, with their lifetimes, alignments and shared bytes, so that
+ * `arenite_planner_fit`, `_replan`, `_regions` and `_check` can be asked about it.
+ *
+ * Tensors of the subgraphs it calls are added too. `buffers` gets the index of each tensor of subgraph 0 among the
+ * planner's buffers, or `ARENITE_NO_INDEX` where it gets no bytes of the reusable arena; it is null with `count` 0, or
+ * `count` is the number of those tensors. `options` may be null for the defaults. The graph may be changed or destroyed
+ * afterwards. Steps are those of the graph's flattened execution, from 0: graphs added to one planner run side by side.
+ * Where a node declares sharing beyond TFLite's (views, any input in place), no bytes are shared in place here.
+ * Returns and errors as `arenite_planner_plan_graph`; also `ARENITE_ERR_ARGUMENT` for another `count`. Nothing is added
+ * where it fails.
+ */
+ARENITE_NODISCARD
+arenite_status_t arenite_planner_add_graph(struct arenite_planner_t *planner,
+                                           const struct arenite_graph_t *graph,
+                                           const struct arenite_graph_options_t *options,
+                                           uint32_t *buffers,
+                                           uint64_t count);
+
+/**
+ * Finds the lifetimes of a graph and places its tensors. Buffers added to the planner play no part in it.
+ *
+ * `options` may be null for the defaults; with `ARENITE_GRAPH_REORDER` in them the plan may expect another execution order.
+ * The graph may be changed or destroyed afterwards.
+ * Returns: `ARENITE_OK`; `ARENITE_ERR_ARGUMENT` for an index out of range or a pin that fits nothing, with the node or
+ * tensor in the record; `ARENITE_ERR_UNKNOWN_SIZE` for a planned tensor whose size is unknown; `ARENITE_ERR_UNSUPPORTED`
+ * where subgraph calls nest too deeply; `ARENITE_ERR_OVERFLOW`; `ARENITE_ERR_BUSY`.
+ * Ownership: `*out` is the caller's until `arenite_plan_destroy`.
+ */
+ARENITE_NODISCARD
+arenite_status_t arenite_planner_plan_graph(struct arenite_planner_t *planner,
+                                            const struct arenite_graph_t *graph,
+                                            const struct arenite_graph_options_t *options,
+                                            struct arenite_plan_t **out);
 
 /* ---- plan -------------------------------------------------------------------------------------- */
 
@@ -2165,7 +2211,7 @@ arenite_status_t arenite_arena_destroy(struct arenite_arena_t *arena);
  * Creates a pool. `options` may be null: memory comes from the system as it is needed, without limit.
  *
  * Returns: `ARENITE_OK`; `ARENITE_ERR_NULL`, `ARENITE_ERR_ARGUMENT`, `ARENITE_ERR_NO_MEMORY`; `ARENITE_ERR_CAPACITY`
- * where the buffer is too small for one block, with the exact amount. Ownership: `*out` is the caller's until
+ * where the buffer is too small for one block, or `first_region` above `cap`, with the exact amount. Ownership: `*out` is the caller's until
  * `arenite_pool_destroy`; a buffer is kept until then. `failure` may be null.
  */
 ARENITE_NODISCARD
@@ -2230,6 +2276,153 @@ arenite_status_t arenite_pool_trim(const struct arenite_pool_t *pool,
                                    uint64_t keep,
                                    uint64_t *out_bytes);
 
+/**
+ * Allocates `bytes` bytes at a multiple of `alignment`: any power of two, 0 for 128.
+ *
+ * Contents are unspecified. 0 bytes give a block with an address of its own.
+ * Returns: `ARENITE_OK`; `ARENITE_ERR_CAPACITY` or `ARENITE_ERR_NO_MEMORY` with what was asked for and the largest free
+ * block in the failure record; `ARENITE_ERR_ALIGNMENT`. Ownership: `*out` is the caller's until `arenite_pool_free`.
+ */
+ARENITE_NODISCARD
+arenite_status_t arenite_pool_alloc(const struct arenite_pool_t *pool,
+                                    size_t bytes,
+                                    size_t alignment,
+                                    void **out,
+                                    struct arenite_failure_t *failure);
+
+/** The same, filled with zeros. */
+ARENITE_NODISCARD
+arenite_status_t arenite_pool_alloc_zeroed(const struct arenite_pool_t *pool,
+                                           size_t bytes,
+                                           size_t alignment,
+                                           void **out,
+                                           struct arenite_failure_t *failure);
+
+/**
+ * The same as `arenite_pool_alloc`, with what is known of the block's future: `headroom` bytes more that
+ * `arenite_pool_realloc` will use (they count as live), and `hint`, one of `ARENITE_POOL_HINT_`. A wrong hint costs memory
+ * and nothing else. Returns: as `arenite_pool_alloc`; `ARENITE_ERR_ARGUMENT` for another hint.
+ */
+ARENITE_NODISCARD
+arenite_status_t arenite_pool_alloc_hint(const struct arenite_pool_t *pool,
+                                         size_t bytes,
+                                         size_t alignment,
+                                         size_t headroom,
+                                         uint32_t hint,
+                                         void **out,
+                                         struct arenite_failure_t *failure);
+
+/**
+ * Resizes a block: contents up to the smaller size and the alignment are kept. `data` may be null: allocates at 128.
+ *
+ * `headroom` bytes more are reserved if it has to grow, so that the next growths need no copy. On failure the old block
+ * is as it was. Returns: as `arenite_pool_alloc`; `ARENITE_ERR_ARGUMENT` where no live block starts at `data`.
+ */
+ARENITE_NODISCARD
+arenite_status_t arenite_pool_realloc(const struct arenite_pool_t *pool,
+                                      void *data,
+                                      size_t bytes,
+                                      size_t headroom,
+                                      void **out,
+                                      struct arenite_failure_t *failure);
+
+/** The same for a block from `arenite_pool_alloc_zeroed`: every byte past the old size is 0. */
+ARENITE_NODISCARD
+arenite_status_t arenite_pool_realloc_zeroed(const struct arenite_pool_t *pool,
+                                             void *data,
+                                             size_t bytes,
+                                             void **out,
+                                             struct arenite_failure_t *failure);
+
+/**
+ * Frees a block, whichever thread allocated it. Null does nothing.
+ *
+ * Returns: `ARENITE_OK`; `ARENITE_ERR_ARGUMENT` where no live block of this pool starts at `data` (freed before, inside a
+ * block, of another pool, never allocated), or with guards on where the block was written past its end. Nothing has
+ * changed then.
+ */
+ARENITE_NODISCARD
+arenite_status_t arenite_pool_free(const struct arenite_pool_t *pool,
+                                   void *data,
+                                   struct arenite_failure_t *failure);
+
+/** Frees a block of which the caller knows the size it asked for last: `ARENITE_ERR_ARGUMENT` for another one, too. */
+ARENITE_NODISCARD
+arenite_status_t arenite_pool_free_sized(const struct arenite_pool_t *pool,
+                                         void *data,
+                                         size_t bytes,
+                                         struct arenite_failure_t *failure);
+
+/** Fills in the statistics. Set `struct_size` and `flags` of `out` first. */
+ARENITE_NODISCARD
+arenite_status_t arenite_pool_stats(const struct arenite_pool_t *pool,
+                                    struct arenite_pool_stats_t *out);
+
+/**
+ * Checks the whole pool: its records, and with guards and poison on every block. Other threads wait meanwhile.
+ *
+ * Returns: `ARENITE_OK`; `ARENITE_ERR_ARGUMENT` where the host wrote past a block (its address is `needed`, its size
+ * `available` in the failure record) or to a freed one (`needed` is its address, or how many such blocks have left the
+ * quarantine); `ARENITE_ERR_INTERNAL` where the records are wrong.
+ */
+ARENITE_NODISCARD
+arenite_status_t arenite_pool_check(const struct arenite_pool_t *pool,
+                                    struct arenite_failure_t *failure);
+
+/** Shows every block of every region in order of address, free ones too (`live` 0). Other threads wait meanwhile. */
+ARENITE_NODISCARD
+arenite_status_t arenite_pool_walk(const struct arenite_pool_t *pool,
+                                   arenite_block_fn visit,
+                                   void *user);
+
+/** Shows every live block, oldest first, of a pool with a debug flag set; without one it shows none. */
+ARENITE_NODISCARD
+arenite_status_t arenite_pool_leaks(const struct arenite_pool_t *pool,
+                                    arenite_leak_fn visit,
+                                    void *user);
+
+/** Names a live block for `arenite_pool_leaks`. Does nothing in a pool without a debug flag. */
+ARENITE_NODISCARD
+arenite_status_t arenite_pool_set_tag(const struct arenite_pool_t *pool,
+                                      const void *data,
+                                      uint64_t tag);
+
+/**
+ * Fills in a table of functions over a pool. Set `struct_size` and `flags` of `out` first.
+ *
+ * Returns: `ARENITE_OK`; `ARENITE_ERR_NULL`, `ARENITE_ERR_ARGUMENT`. Ownership: none changes hands; the pool has to outlive
+ * the table.
+ */
+ARENITE_NODISCARD
+arenite_status_t arenite_pool_allocator(const struct arenite_pool_t *pool,
+                                        struct arenite_allocator_t *out);
+
+/**
+ * Writes every request from now on to a new file (an existing one is overwritten), until `arenite_pool_trace_stop` or the
+ * pool's end. One event a line: `a ID BYTES ALIGNMENT`, `f ID`, `r ID NEWBYTES`; `# frame SIGNATURE` where a frame begins.
+ *
+ * Meanwhile frames that begin are not served from their plans, so that nothing is missing. Blocks live already are left
+ * out. Returns: `ARENITE_OK`; `ARENITE_ERR_NULL`; `ARENITE_ERR_ARGUMENT` where the file cannot be created.
+ */
+ARENITE_NODISCARD
+arenite_status_t arenite_pool_trace_to_file(const struct arenite_pool_t *pool,
+                                            const char *path,
+                                            struct arenite_failure_t *failure);
+
+/** The same to a function, with `user` as its first argument. `ARENITE_ERR_NULL` without a function. */
+ARENITE_NODISCARD
+arenite_status_t arenite_pool_trace_to(const struct arenite_pool_t *pool,
+                                       arenite_trace_fn write,
+                                       void *user);
+
+/**
+ * Ends a recording; blocks still live are written as freed, so that the trace can be replayed in a loop.
+ *
+ * Returns: `ARENITE_OK`; `ARENITE_ERR_ARGUMENT` where nothing is being recorded; `ARENITE_ERR_NO_MEMORY` where the file
+ * could not be written whole.
+ */
+ARENITE_NODISCARD arenite_status_t arenite_pool_trace_stop(const struct arenite_pool_t *pool);
+
 /* ---- frame ------------------------------------------------------------------------------------- */
 
 /**
@@ -2237,8 +2430,11 @@ arenite_status_t arenite_pool_trim(const struct arenite_pool_t *pool,
  * recorded, the next ones are served from a plan, and a sequence that has changed is recorded anew.
  *
  * The signature is any number the host derives from what decides the sequence: the model and its input shapes. Several
- * frames may be in flight, of one signature too. Returns: `ARENITE_OK`; `ARENITE_ERR_NO_MEMORY`. Ownership: `*out` is the
- * caller's until `arenite_frame_end`; it keeps the pool alive. `failure` may be null.
+ * frames may be in flight, of one signature too. 16 plans are kept, and the least recently used makes room. A plan's area
+ * stays for the next frame. More than 16 frames of a signature at once, a sequence of more than 262144 requests, and a pool
+ * that is traced or has a debug flag are served without a plan.
+ * Returns: `ARENITE_OK`; `ARENITE_ERR_NO_MEMORY`. Ownership: `*out` is the caller's until `arenite_frame_end`; the pool cannot
+ * be destroyed before that. `failure` may be null.
  */
 ARENITE_NODISCARD
 arenite_status_t arenite_frame_begin(const struct arenite_pool_t *pool,
@@ -2261,7 +2457,10 @@ arenite_status_t arenite_frame_alloc(const struct arenite_frame_t *frame,
                                      void **out,
                                      struct arenite_failure_t *failure);
 
-/** Resizes a block of the frame as `arenite_pool_realloc` does; `alignment` is the one it was allocated with. */
+/**
+ * Resizes a block of the frame as `arenite_pool_realloc` does, except that `data` must not be null and a smaller size changes
+ * nothing; `alignment` is the one it was allocated with.
+ */
 ARENITE_NODISCARD
 arenite_status_t arenite_frame_realloc(const struct arenite_frame_t *frame,
                                        void *data,
@@ -2303,6 +2502,134 @@ arenite_status_t arenite_frame_load(const struct arenite_pool_t *pool,
 ARENITE_NODISCARD
 arenite_status_t arenite_frame_stats(const struct arenite_pool_t *pool,
                                      struct arenite_frame_stats_t *out);
+
+/**
+ * Plans the frames of a signature before the first one runs, so that already that one is served from the plan.
+ *
+ * `requests` are all that a frame will make, in order. A resize that grows is a new request, and the free of the old block
+ * comes right after it. `effort` is the number of search nodes to spend at most, 0 for those that the end of a recorded
+ * frame spends. A plan that turns out wrong costs memory and time, never correctness: what does not match is served as
+ * ever, and a frame that misses twice in a row is recorded anew.
+ * Returns: `ARENITE_OK`; `ARENITE_ERR_ARGUMENT` for no requests, a block freed before it is allocated or after the last
+ * request, `ARENITE_ERR_ALIGNMENT`, `ARENITE_ERR_OVERFLOW`, with the request as the failure's buffer where it is the fault of
+ * one; `ARENITE_ERR_NO_MEMORY`.
+ */
+ARENITE_NODISCARD
+arenite_status_t arenite_frame_plan(const struct arenite_pool_t *pool,
+                                    uint64_t signature,
+                                    const struct arenite_frame_request_t *requests,
+                                    uint64_t count,
+                                    uint64_t effort,
+                                    struct arenite_failure_t *failure);
+
+/* ---- heap -------------------------------------------------------------------------------------- */
+
+/**
+ * Creates a heap with everything free. Its records are in this process, 32 bytes for each block and each gap.
+ *
+ * Returns: `ARENITE_OK`; `ARENITE_ERR_ARGUMENT` for less than 128 bytes; `ARENITE_ERR_CAPACITY` for 512 GiB or more;
+ * `ARENITE_ERR_ALIGNMENT` for a base that is not a multiple of 128; `ARENITE_ERR_NO_MEMORY`. Ownership: `*out` is the
+ * caller's until `arenite_heap_destroy`. `failure` may be null.
+ */
+ARENITE_NODISCARD
+arenite_status_t arenite_heap_create(const struct arenite_heap_options_t *options,
+                                     struct arenite_heap_t **out,
+                                     struct arenite_failure_t *failure);
+
+/**
+ * Destroys a heap. Null is allowed. `ARENITE_ERR_BUSY` while blocks are live (their number is `needed` in the failure
+ * record): nothing is destroyed then.
+ */
+ARENITE_NODISCARD arenite_status_t arenite_heap_destroy(struct arenite_heap_t *heap, struct arenite_failure_t *failure);
+
+/**
+ * Allocates `bytes` bytes at a multiple of `alignment`: any power of two, 0 for 128. 0 bytes give a block of its own.
+ *
+ * Returns: `ARENITE_OK`; `ARENITE_ERR_CAPACITY` with what was asked for and the largest free block;
+ * `ARENITE_ERR_ALIGNMENT`; `ARENITE_ERR_NO_MEMORY` where there is no record left for the block.
+ */
+ARENITE_NODISCARD
+arenite_status_t arenite_heap_alloc(const struct arenite_heap_t *heap,
+                                    uint64_t bytes,
+                                    uint64_t alignment,
+                                    struct arenite_heap_block_t *out,
+                                    struct arenite_failure_t *failure);
+
+/**
+ * The same with what is known of the block's future, as for `arenite_pool_alloc_hint`: `headroom` bytes more that
+ * `arenite_heap_resize` can use, and `hint`, one of `ARENITE_POOL_HINT_`.
+ */
+ARENITE_NODISCARD
+arenite_status_t arenite_heap_alloc_hint(const struct arenite_heap_t *heap,
+                                         uint64_t bytes,
+                                         uint64_t alignment,
+                                         uint64_t headroom,
+                                         uint32_t hint,
+                                         struct arenite_heap_block_t *out,
+                                         struct arenite_failure_t *failure);
+
+/**
+ * Frees a block. The handle is stale from then on: no later block is ever named by it.
+ *
+ * Returns: `ARENITE_OK`; `ARENITE_ERR_ARGUMENT` where it names no live block of this heap (freed before, made up, of
+ * a heap with another `region` number): nothing has changed then.
+ */
+ARENITE_NODISCARD
+arenite_status_t arenite_heap_free(const struct arenite_heap_t *heap,
+                                   struct arenite_heap_block_t block,
+                                   struct arenite_failure_t *failure);
+
+/**
+ * Resizes a block where it is: offset and handle stay. `headroom` bytes more are kept for the next growth.
+ *
+ * Returns: `ARENITE_OK`; `ARENITE_ERR_CAPACITY` where the free space behind it does not suffice, with the bytes it could
+ * have there: nothing has changed then, and the caller allocates anew and copies; `ARENITE_ERR_ARGUMENT` for a handle that
+ * names no live block.
+ */
+ARENITE_NODISCARD
+arenite_status_t arenite_heap_resize(const struct arenite_heap_t *heap,
+                                     struct arenite_heap_block_t block,
+                                     uint64_t bytes,
+                                     uint64_t headroom,
+                                     struct arenite_failure_t *failure);
+
+/**
+ * Writes the handle of the live block that starts at `offset`.
+ *
+ * Returns: `ARENITE_OK`; `ARENITE_ERR_ARGUMENT` where none starts there; `ARENITE_ERR_UNSUPPORTED` without
+ * `ARENITE_HEAP_FIND`.
+ */
+ARENITE_NODISCARD
+arenite_status_t arenite_heap_find(const struct arenite_heap_t *heap,
+                                   uint64_t offset,
+                                   struct arenite_heap_block_t *out);
+
+/**
+ * Writes how many bytes a live block holds and how many were asked for; either pointer may be null.
+ *
+ * Returns: `ARENITE_OK`; `ARENITE_ERR_ARGUMENT` for a handle that names no live block.
+ */
+ARENITE_NODISCARD
+arenite_status_t arenite_heap_size(const struct arenite_heap_t *heap,
+                                   struct arenite_heap_block_t block,
+                                   uint64_t *out_bytes,
+                                   uint64_t *out_requested);
+
+/** Fills in the statistics. Set `struct_size` and `flags` of `out` first. */
+ARENITE_NODISCARD
+arenite_status_t arenite_heap_stats(const struct arenite_heap_t *heap,
+                                    struct arenite_heap_stats_t *out);
+
+/** Checks the whole structure; other threads wait meanwhile. `ARENITE_ERR_INTERNAL` where it is wrong. */
+ARENITE_NODISCARD
+arenite_status_t arenite_heap_check(const struct arenite_heap_t *heap,
+                                    struct arenite_failure_t *failure);
+
+/** Shows every block in order of offset, free ones too. Other threads wait meanwhile. */
+ARENITE_NODISCARD
+arenite_status_t arenite_heap_walk(const struct arenite_heap_t *heap,
+                                   arenite_heap_walk_fn visit,
+                                   void *user);
 
 /* ---- bare -------------------------------------------------------------------------------------- */
 
@@ -2425,134 +2752,7 @@ ARENITE_NODISCARD
 arenite_status_t arenite_bare_heap_check(struct arenite_bare_heap_t *heap,
                                          struct arenite_failure_t *failure);
 
-/* ---- frame ------------------------------------------------------------------------------------- */
-
-/**
- * Plans the frames of a signature before the first one runs, so that already that one is served from the plan.
- *
- * `requests` are all that a frame will make, in order. A resize that grows is a new request, and the free of the old block
- * comes right after it. `effort` is the number of search nodes to spend at most, 0 for those that the end of a recorded
- * frame spends. A plan that turns out wrong costs memory and time, never correctness: what does not match is served as
- * ever, and a frame that misses twice in a row is recorded anew.
- * Returns: `ARENITE_OK`; `ARENITE_ERR_ARGUMENT` for no requests or a block freed before it is allocated,
- * `ARENITE_ERR_ALIGNMENT`, `ARENITE_ERR_OVERFLOW` (all naming the request as a buffer); `ARENITE_ERR_NO_MEMORY`.
- */
-ARENITE_NODISCARD
-arenite_status_t arenite_frame_plan(const struct arenite_pool_t *pool,
-                                    uint64_t signature,
-                                    const struct arenite_frame_request_t *requests,
-                                    uint64_t count,
-                                    uint64_t effort,
-                                    struct arenite_failure_t *failure);
-
 /* ---- heap -------------------------------------------------------------------------------------- */
-
-/**
- * Creates a heap with everything free. Its records are in this process, 32 bytes for each block and each gap.
- *
- * Returns: `ARENITE_OK`; `ARENITE_ERR_ARGUMENT` for less than 128 bytes; `ARENITE_ERR_CAPACITY` for 512 GiB or more;
- * `ARENITE_ERR_ALIGNMENT` for a base that is not a multiple of 128; `ARENITE_ERR_NO_MEMORY`. Ownership: `*out` is the
- * caller's until `arenite_heap_destroy`. `failure` may be null.
- */
-ARENITE_NODISCARD
-arenite_status_t arenite_heap_create(const struct arenite_heap_options_t *options,
-                                     struct arenite_heap_t **out,
-                                     struct arenite_failure_t *failure);
-
-/**
- * Destroys a heap. Null is allowed. `ARENITE_ERR_BUSY` while blocks are live (their number is `needed` in the failure
- * record): nothing is destroyed then.
- */
-ARENITE_NODISCARD arenite_status_t arenite_heap_destroy(struct arenite_heap_t *heap, struct arenite_failure_t *failure);
-
-/**
- * Allocates `bytes` bytes at a multiple of `alignment`: any power of two, 0 for 128. 0 bytes give a block of its own.
- *
- * Returns: `ARENITE_OK`; `ARENITE_ERR_CAPACITY` with what was asked for and the largest free block;
- * `ARENITE_ERR_ALIGNMENT`; `ARENITE_ERR_NO_MEMORY` where there is no record left for the block.
- */
-ARENITE_NODISCARD
-arenite_status_t arenite_heap_alloc(const struct arenite_heap_t *heap,
-                                    uint64_t bytes,
-                                    uint64_t alignment,
-                                    struct arenite_heap_block_t *out,
-                                    struct arenite_failure_t *failure);
-
-/**
- * The same with what is known of the block's future, as for `arenite_pool_alloc_hint`: `headroom` bytes more that
- * `arenite_heap_resize` can use, and `hint`, one of `ARENITE_POOL_HINT_`.
- */
-ARENITE_NODISCARD
-arenite_status_t arenite_heap_alloc_hint(const struct arenite_heap_t *heap,
-                                         uint64_t bytes,
-                                         uint64_t alignment,
-                                         uint64_t headroom,
-                                         uint32_t hint,
-                                         struct arenite_heap_block_t *out,
-                                         struct arenite_failure_t *failure);
-
-/**
- * Frees a block. The handle is stale from then on: no later block is ever named by it.
- *
- * Returns: `ARENITE_OK`; `ARENITE_ERR_ARGUMENT` where it names no live block of this heap (freed before, made up, of
- * a heap with another `region` number): nothing has changed then.
- */
-ARENITE_NODISCARD
-arenite_status_t arenite_heap_free(const struct arenite_heap_t *heap,
-                                   struct arenite_heap_block_t block,
-                                   struct arenite_failure_t *failure);
-
-/**
- * Resizes a block where it is: offset and handle stay. `headroom` bytes more are kept for the next growth.
- *
- * Returns: `ARENITE_OK`; `ARENITE_ERR_CAPACITY` where the free space behind it does not suffice, with the bytes it could
- * have there: nothing has changed then, and the caller allocates anew and copies; `ARENITE_ERR_ARGUMENT` for a handle that
- * names no live block.
- */
-ARENITE_NODISCARD
-arenite_status_t arenite_heap_resize(const struct arenite_heap_t *heap,
-                                     struct arenite_heap_block_t block,
-                                     uint64_t bytes,
-                                     uint64_t headroom,
-                                     struct arenite_failure_t *failure);
-
-/**
- * Writes the handle of the live block that starts at `offset`.
- *
- * Returns: `ARENITE_OK`; `ARENITE_ERR_ARGUMENT` where none starts there; `ARENITE_ERR_UNSUPPORTED` without
- * `ARENITE_HEAP_FIND`.
- */
-ARENITE_NODISCARD
-arenite_status_t arenite_heap_find(const struct arenite_heap_t *heap,
-                                   uint64_t offset,
-                                   struct arenite_heap_block_t *out);
-
-/**
- * Writes how many bytes a live block holds and how many were asked for; either pointer may be null.
- *
- * Returns: `ARENITE_OK`; `ARENITE_ERR_ARGUMENT` for a handle that names no live block.
- */
-ARENITE_NODISCARD
-arenite_status_t arenite_heap_size(const struct arenite_heap_t *heap,
-                                   struct arenite_heap_block_t block,
-                                   uint64_t *out_bytes,
-                                   uint64_t *out_requested);
-
-/** Fills in the statistics. Set `struct_size` and `flags` of `out` first. */
-ARENITE_NODISCARD
-arenite_status_t arenite_heap_stats(const struct arenite_heap_t *heap,
-                                    struct arenite_heap_stats_t *out);
-
-/** Checks the whole structure; other threads wait meanwhile. `ARENITE_ERR_INTERNAL` where it is wrong. */
-ARENITE_NODISCARD
-arenite_status_t arenite_heap_check(const struct arenite_heap_t *heap,
-                                    struct arenite_failure_t *failure);
-
-/** Shows every block in order of offset, free ones too. Other threads wait meanwhile. */
-ARENITE_NODISCARD
-arenite_status_t arenite_heap_walk(const struct arenite_heap_t *heap,
-                                   arenite_heap_walk_fn visit,
-                                   void *user);
 
 /** The offset of a block from the region's base, in bytes. Threads: any. */
 ARENITE_NODISCARD uint64_t arenite_heap_offset(struct arenite_heap_block_t block);
@@ -2993,191 +3193,6 @@ arenite_status_t arenite_plan_order(const struct arenite_plan_t *plan,
                                     uint32_t *nodes,
                                     uint64_t count);
 
-/* ---- planner ----------------------------------------------------------------------------------- */
-
-/**
- * Adds the tensors of a graph as buffers, with their lifetimes, alignments and shared bytes, so that
- * `arenite_planner_fit`, `_replan`, `_regions` and `_check` can be asked about it.
- *
- * Tensors of the subgraphs it calls are added too. `buffers` gets the index of each tensor of subgraph 0 among the
- * planner's buffers, or `ARENITE_NO_INDEX` where it gets no bytes of the reusable arena; it is null with `count` 0, or
- * `count` is the number of those tensors. `options` may be null for the defaults. The graph may be changed or destroyed
- * afterwards. Steps are those of the graph's flattened execution, from 0: graphs added to one planner run side by side.
- * Where a node declares sharing beyond TFLite's (views, any input in place), no bytes are shared in place here.
- * Returns and errors as `arenite_planner_plan_graph`; also `ARENITE_ERR_ARGUMENT` for another `count`. Nothing is added
- * where it fails.
- */
-ARENITE_NODISCARD
-arenite_status_t arenite_planner_add_graph(struct arenite_planner_t *planner,
-                                           const struct arenite_graph_t *graph,
-                                           const struct arenite_graph_options_t *options,
-                                           uint32_t *buffers,
-                                           uint64_t count);
-
-/**
- * Finds the lifetimes of a graph and places its tensors. Buffers added to the planner play no part in it.
- *
- * `options` may be null for the defaults; with `ARENITE_GRAPH_REORDER` in them the plan may expect another execution order.
- * The graph may be changed or destroyed afterwards.
- * Returns: `ARENITE_OK`; `ARENITE_ERR_ARGUMENT` for an index out of range or a pin that fits nothing, with the node or
- * tensor in the record; `ARENITE_ERR_UNKNOWN_SIZE` for a planned tensor whose size is unknown; `ARENITE_ERR_UNSUPPORTED`
- * where subgraph calls nest too deeply; `ARENITE_ERR_OVERFLOW`; `ARENITE_ERR_BUSY`.
- * Ownership: `*out` is the caller's until `arenite_plan_destroy`.
- */
-ARENITE_NODISCARD
-arenite_status_t arenite_planner_plan_graph(struct arenite_planner_t *planner,
-                                            const struct arenite_graph_t *graph,
-                                            const struct arenite_graph_options_t *options,
-                                            struct arenite_plan_t **out);
-
-/* ---- pool -------------------------------------------------------------------------------------- */
-
-/**
- * Allocates `bytes` bytes at a multiple of `alignment`: any power of two, 0 for 128.
- *
- * Contents are unspecified. 0 bytes give a block with an address of its own.
- * Returns: `ARENITE_OK`; `ARENITE_ERR_CAPACITY` or `ARENITE_ERR_NO_MEMORY` with what was asked for and the largest free
- * block in the failure record; `ARENITE_ERR_ALIGNMENT`. Ownership: `*out` is the caller's until `arenite_pool_free`.
- */
-ARENITE_NODISCARD
-arenite_status_t arenite_pool_alloc(const struct arenite_pool_t *pool,
-                                    size_t bytes,
-                                    size_t alignment,
-                                    void **out,
-                                    struct arenite_failure_t *failure);
-
-/** The same, filled with zeros. */
-ARENITE_NODISCARD
-arenite_status_t arenite_pool_alloc_zeroed(const struct arenite_pool_t *pool,
-                                           size_t bytes,
-                                           size_t alignment,
-                                           void **out,
-                                           struct arenite_failure_t *failure);
-
-/**
- * The same as `arenite_pool_alloc`, with what is known of the block's future: `headroom` bytes more that
- * `arenite_pool_realloc` will use (they count as live), and `hint`, one of `ARENITE_POOL_HINT_`. A wrong hint costs memory
- * and nothing else. Returns: as `arenite_pool_alloc`; `ARENITE_ERR_ARGUMENT` for another hint.
- */
-ARENITE_NODISCARD
-arenite_status_t arenite_pool_alloc_hint(const struct arenite_pool_t *pool,
-                                         size_t bytes,
-                                         size_t alignment,
-                                         size_t headroom,
-                                         uint32_t hint,
-                                         void **out,
-                                         struct arenite_failure_t *failure);
-
-/**
- * Resizes a block: contents up to the smaller size and the alignment are kept. `data` may be null: allocates at 128.
- *
- * `headroom` bytes more are reserved if it has to grow, so that the next growths need no copy. On failure the old block
- * is as it was. Returns: as `arenite_pool_alloc`; `ARENITE_ERR_ARGUMENT` where no live block starts at `data`.
- */
-ARENITE_NODISCARD
-arenite_status_t arenite_pool_realloc(const struct arenite_pool_t *pool,
-                                      void *data,
-                                      size_t bytes,
-                                      size_t headroom,
-                                      void **out,
-                                      struct arenite_failure_t *failure);
-
-/** The same for a block from `arenite_pool_alloc_zeroed`: every byte past the old size is 0. */
-ARENITE_NODISCARD
-arenite_status_t arenite_pool_realloc_zeroed(const struct arenite_pool_t *pool,
-                                             void *data,
-                                             size_t bytes,
-                                             void **out,
-                                             struct arenite_failure_t *failure);
-
-/**
- * Frees a block, whichever thread allocated it. Null does nothing.
- *
- * Returns: `ARENITE_OK`; `ARENITE_ERR_ARGUMENT` where no live block of this pool starts at `data` (freed before, inside a
- * block, of another pool, never allocated), or with guards on where the block was written past its end. Nothing has
- * changed then.
- */
-ARENITE_NODISCARD
-arenite_status_t arenite_pool_free(const struct arenite_pool_t *pool,
-                                   void *data,
-                                   struct arenite_failure_t *failure);
-
-/** Frees a block of which the caller knows the size it asked for last: `ARENITE_ERR_ARGUMENT` for another one, too. */
-ARENITE_NODISCARD
-arenite_status_t arenite_pool_free_sized(const struct arenite_pool_t *pool,
-                                         void *data,
-                                         size_t bytes,
-                                         struct arenite_failure_t *failure);
-
-/** Fills in the statistics. Set `struct_size` and `flags` of `out` first. */
-ARENITE_NODISCARD
-arenite_status_t arenite_pool_stats(const struct arenite_pool_t *pool,
-                                    struct arenite_pool_stats_t *out);
-
-/**
- * Checks the whole pool: its records, and with guards and poison on every block. Other threads wait meanwhile.
- *
- * Returns: `ARENITE_OK`; `ARENITE_ERR_ARGUMENT` where the host wrote past a block (its address is `needed`, its size
- * `available` in the failure record) or to a freed one; `ARENITE_ERR_INTERNAL` where the records are wrong.
- */
-ARENITE_NODISCARD
-arenite_status_t arenite_pool_check(const struct arenite_pool_t *pool,
-                                    struct arenite_failure_t *failure);
-
-/** Shows every block of every region in order of address, free ones too (`live` 0). Other threads wait meanwhile. */
-ARENITE_NODISCARD
-arenite_status_t arenite_pool_walk(const struct arenite_pool_t *pool,
-                                   arenite_block_fn visit,
-                                   void *user);
-
-/** Shows every live block, oldest first, of a pool with a debug flag set; without one it shows none. */
-ARENITE_NODISCARD
-arenite_status_t arenite_pool_leaks(const struct arenite_pool_t *pool,
-                                    arenite_leak_fn visit,
-                                    void *user);
-
-/** Names a live block for `arenite_pool_leaks`. Does nothing in a pool without a debug flag. */
-ARENITE_NODISCARD
-arenite_status_t arenite_pool_set_tag(const struct arenite_pool_t *pool,
-                                      const void *data,
-                                      uint64_t tag);
-
-/**
- * Fills in a table of functions over a pool. Set `struct_size` and `flags` of `out` first.
- *
- * Returns: `ARENITE_OK`; `ARENITE_ERR_NULL`, `ARENITE_ERR_ARGUMENT`. Ownership: none changes hands; the pool has to outlive
- * the table.
- */
-ARENITE_NODISCARD
-arenite_status_t arenite_pool_allocator(const struct arenite_pool_t *pool,
-                                        struct arenite_allocator_t *out);
-
-/**
- * Writes every request from now on to a new file (an existing one is overwritten), until `arenite_pool_trace_stop` or the
- * pool's end. One event a line: `a ID BYTES ALIGNMENT`, `f ID`, `r ID NEWBYTES`; `# frame SIGNATURE` where a frame begins.
- *
- * Meanwhile frames that begin are not served from their plans, so that nothing is missing. Blocks live already are left
- * out. Returns: `ARENITE_OK`; `ARENITE_ERR_NULL`; `ARENITE_ERR_ARGUMENT` where the file cannot be created.
- */
-ARENITE_NODISCARD
-arenite_status_t arenite_pool_trace_to_file(const struct arenite_pool_t *pool,
-                                            const char *path,
-                                            struct arenite_failure_t *failure);
-
-/** The same to a function, with `user` as its first argument. `ARENITE_ERR_NULL` without a function. */
-ARENITE_NODISCARD
-arenite_status_t arenite_pool_trace_to(const struct arenite_pool_t *pool,
-                                       arenite_trace_fn write,
-                                       void *user);
-
-/**
- * Ends a recording; blocks still live are written as freed, so that the trace can be replayed in a loop.
- *
- * Returns: `ARENITE_OK`; `ARENITE_ERR_ARGUMENT` where nothing is being recorded; `ARENITE_ERR_NO_MEMORY` where the file
- * could not be written whole.
- */
-ARENITE_NODISCARD arenite_status_t arenite_pool_trace_stop(const struct arenite_pool_t *pool);
-
 /* ---- session ----------------------------------------------------------------------------------- */
 
 /**
@@ -3465,7 +3480,7 @@ arenite_status_t arenite_session_alignment_costs(const struct arenite_session_t 
                                                  uint64_t *out_count);
 
 #ifdef __cplusplus
-}  // extern "C"
-#endif  // __cplusplus
+}  /* extern "C" */
+#endif  /* __cplusplus */
 
 #endif  /* ARENITE_H */

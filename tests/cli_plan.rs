@@ -280,3 +280,28 @@ fn shapes_left_open_are_set_and_the_rest_is_told() {
     let refused = arenite(&["plan", path, "--set", huge]);
     assert_eq!(refused.code, 2);
 }
+
+/// What `plan --csv` writes is a problem again, in-place rows included, and its plan is the one that was written.
+#[test]
+fn a_written_plan_is_read_again() {
+    let temp = Temp::new("again");
+    let (first, second) = (temp.path("first.csv"), temp.path("second.csv"));
+    assert_eq!(arenite(&["plan", "--csv", &first]).code, 0);
+    assert!(std::fs::read_to_string(&first).unwrap().lines().any(|l| !l.ends_with(',') && l.contains("/add,")));
+    let again = arenite(&["plan", &first, "--csv", &second]);
+    assert_eq!(again.code, 0, "{}", again.err);
+    assert_eq!(std::fs::read_to_string(&first).unwrap(), std::fs::read_to_string(&second).unwrap());
+    assert_eq!(arenite(&["diff", &first, &second]).code, 0);
+
+    let rows = "id,lower,upper,size,offset,root\na,0,3,100,128,\nb,2,5,50,170,a\n";
+    assert_eq!(arenite(&["plan", &temp.file("view.csv", rows)]).code, 0);
+    for wrong in [rows.replace("170", "100"), rows.replace("170", "190"), rows.replace("128", "")] {
+        let run = arenite(&["plan", &temp.file("wrong.csv", &wrong)]);
+        assert_eq!(run.code, 2);
+        assert!(
+            run.err.contains("line 3, field 6: root \"a\": the row's offset is not within the root's"),
+            "{}",
+            run.err
+        );
+    }
+}

@@ -6,6 +6,7 @@
 mod builder;
 mod model_support;
 
+use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -349,7 +350,10 @@ fn what_a_runtime_objects_to_is_not_written() {
 #[test]
 fn real_runtimes_agree_with_the_new_file() {
     let (Some(shared), Ok(python)) = (model_support::shared(), std::env::var("ARENITE_TFLITE_PYTHON")) else {
-        eprintln!("SKIPPED: set ARENITE_TFLITE_PYTHON to a Python with tflite-runtime or ai-edge-litert");
+        let _ = writeln!(
+            std::io::stderr(),
+            "SKIPPED: set ARENITE_TFLITE_PYTHON to a Python with tflite-runtime or ai-edge-litert"
+        );
         return;
     };
     let before = model_support::read(&shared.join("models/esphome_vad.tflite"));

@@ -1,5 +1,6 @@
 //! Real models, where the corpus is at hand: `$ARENITE_SHARED/corpus`, else `../shared/corpus`.
 
+use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
 use arenite::planner::check::check;
@@ -13,7 +14,7 @@ fn corpus() -> Option<PathBuf> {
     if folder.join("models/index.csv").exists() {
         return Some(folder);
     }
-    eprintln!("SKIPPED: no corpus at {}", folder.display());
+    let _ = writeln!(std::io::stderr(), "SKIPPED: no corpus at {}", folder.display());
     None
 }
 

@@ -1,5 +1,6 @@
 //! Recorded frames on real memory: replay, mismatch, other threads' frees, outliving blocks, several in flight.
 
+use std::io::Write as _;
 use std::path::PathBuf;
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -441,7 +442,7 @@ fn shared() -> PathBuf {
 fn traces_of_real_engines_replay_within_two_percent_of_the_bound() {
     let dir = shared().join("corpus/engine_traces");
     let Ok(files) = std::fs::read_dir(&dir) else {
-        println!("SKIPPED: no corpus at {}", dir.display());
+        let _ = writeln!(std::io::stderr(), "SKIPPED: no corpus at {}", dir.display());
         return;
     };
     let mut seen = 0;

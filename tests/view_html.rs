@@ -4,6 +4,8 @@
 mod browser;
 mod common;
 
+use std::io::Write as _;
+
 use browser::Browser;
 use common::{arenite, Rng, Temp};
 
@@ -147,7 +149,10 @@ fn accessible(b: &mut Browser) {
 /// The rules of axe-core, where it was installed: `ARENITE_AXE` names its axe.min.js.
 fn axe(b: &mut Browser) {
     let Some(path) = std::env::var_os("ARENITE_AXE") else {
-        eprintln!("SKIPPED: ARENITE_AXE names no axe.min.js; only our own accessibility checks were made");
+        let _ = writeln!(
+            std::io::stderr(),
+            "SKIPPED: ARENITE_AXE names no axe.min.js; only our own accessibility checks were made"
+        );
         return;
     };
     b.eval(&std::fs::read_to_string(path).expect("axe-core"));

@@ -31,8 +31,21 @@
 namespace arenite {
 namespace tflm {
 
+/* Newer versions of the interface ask this and give no answer of their own, older ones do not ask: hence no `override`,
+ * and a class apart, where none of the functions has one. */
+template <class Base>
+class Reuses : public Base {
+  public:
+    virtual bool preserves_all_tensors() const { return false; }
+
+#if !__STDC_HOSTED__ || defined(TF_LITE_STATIC_MEMORY)
+    /* A virtual destructor refers to one; there is no heap. */
+    static void operator delete(void *) {}
+#endif
+};
+
 template <class Host>
-class Planner final : public Host::MemoryPlanner {
+class Planner final : public Reuses<typename Host::MemoryPlanner> {
     using Status = typename Host::Status;
 
   public:
@@ -95,11 +108,6 @@ class Planner final : public Host::MemoryPlanner {
         *offset = static_cast<int>((row.flags & ARENITE_ROW_FIXED) != 0 ? row.fixed_offset : offsets()[buffer]);
         return Host::kOk;
     }
-
-#if !__STDC_HOSTED__ || defined(TF_LITE_STATIC_MEMORY)
-    /* A virtual destructor refers to one; there is no heap. */
-    static void operator delete(void *) {}
-#endif
 
   private:
     uint64_t *offsets() const { return reinterpret_cast<uint64_t *>(rows_ + count_); }

@@ -37,7 +37,7 @@ pub struct arenite_frame_stats_t {
     pub frames: u64,
     /// Frames recorded and planned.
     pub recorded: u64,
-    /// Frames neither recorded nor replayed: too many in flight, or no memory for the frame's area.
+    /// Frames neither recorded nor replayed: too many in flight, nothing in the plan, or no memory for the frame's area.
     pub passed: u64,
     /// Requests served from a plan.
     pub served: u64,
@@ -79,8 +79,11 @@ unsafe impl Versioned for arenite_frame_stats_t {
 /// recorded, the next ones are served from a plan, and a sequence that has changed is recorded anew.
 ///
 /// The signature is any number the host derives from what decides the sequence: the model and its input shapes. Several
-/// frames may be in flight, of one signature too. Returns: `ARENITE_OK`; `ARENITE_ERR_NO_MEMORY`. Ownership: `*out` is the
-/// caller's until `arenite_frame_end`; it keeps the pool alive. `failure` may be null.
+/// frames may be in flight, of one signature too. 16 plans are kept, and the least recently used makes room. A plan's area
+/// stays for the next frame. More than 16 frames of a signature at once, a sequence of more than 262144 requests, and a pool
+/// that is traced or has a debug flag are served without a plan.
+/// Returns: `ARENITE_OK`; `ARENITE_ERR_NO_MEMORY`. Ownership: `*out` is the caller's until `arenite_frame_end`; the pool cannot
+/// be destroyed before that. `failure` may be null.
 ///
 /// # Safety
 /// `pool` is null or live; `out` is null or valid for one pointer write; `failure` is null or writable for its
@@ -139,7 +142,8 @@ pub unsafe extern "C" fn arenite_frame_alloc(
     unsafe { handle::any_thread(frame, failure, body) }
 }
 
-/// Resizes a block of the frame as `arenite_pool_realloc` does; `alignment` is the one it was allocated with.
+/// Resizes a block of the frame as `arenite_pool_realloc` does, except that `data` must not be null and a smaller size changes
+/// nothing; `alignment` is the one it was allocated with.
 ///
 /// # Safety
 /// As for `arenite_pool_realloc`; `data` is not null.

@@ -22,7 +22,7 @@ pub struct arenite_frame_request_t {
     /// The alignment it will ask for: any power of two, 0 for 128. A block aligned to more than 65536 gets no place.
     pub alignment: u64,
     /// The position, in the array, of the last request that is made before this one's block is freed: its own where no other
-    /// is. `ARENITE_NO_INDEX` for a block that outlives the frame, which gets no place.
+    /// is. `ARENITE_NO_INDEX` for a block that outlives the frame, which is served by the pool.
     pub last: u32,
     /// 0.
     pub reserved: u32,
@@ -36,8 +36,9 @@ const _: () = assert!(size_of::<arenite_frame_request_t>() == 24);
 /// comes right after it. `effort` is the number of search nodes to spend at most, 0 for those that the end of a recorded
 /// frame spends. A plan that turns out wrong costs memory and time, never correctness: what does not match is served as
 /// ever, and a frame that misses twice in a row is recorded anew.
-/// Returns: `ARENITE_OK`; `ARENITE_ERR_ARGUMENT` for no requests or a block freed before it is allocated,
-/// `ARENITE_ERR_ALIGNMENT`, `ARENITE_ERR_OVERFLOW` (all naming the request as a buffer); `ARENITE_ERR_NO_MEMORY`.
+/// Returns: `ARENITE_OK`; `ARENITE_ERR_ARGUMENT` for no requests, a block freed before it is allocated or after the last
+/// request, `ARENITE_ERR_ALIGNMENT`, `ARENITE_ERR_OVERFLOW`, with the request as the failure's buffer where it is the fault of
+/// one; `ARENITE_ERR_NO_MEMORY`.
 ///
 /// # Safety
 /// `pool` is null or live; `requests` is null or readable for `count`; `failure` is null or writable for its `struct_size`.
@@ -59,6 +60,10 @@ pub unsafe extern "C" fn arenite_frame_plan(
         }
         let mut sequence = Sequence::new();
         for (i, r) in requests.iter().enumerate() {
+            if r.last != ARENITE_NO_INDEX && u64::from(r.last) >= count {
+                let late = Error::argument("`last` is no position in the array of requests");
+                return Err(late.buffer(i).needed(r.last.into()).available(count));
+            }
             sequence.push(block(p, r).map_err(|e| e.buffer(i))?)?;
         }
         let plan = match effort {

@@ -27,7 +27,7 @@ impl Opaque for arenite_pool_t {
 /// Creates a pool. `options` may be null: memory comes from the system as it is needed, without limit.
 ///
 /// Returns: `ARENITE_OK`; `ARENITE_ERR_NULL`, `ARENITE_ERR_ARGUMENT`, `ARENITE_ERR_NO_MEMORY`; `ARENITE_ERR_CAPACITY`
-/// where the buffer is too small for one block, with the exact amount. Ownership: `*out` is the caller's until
+/// where the buffer is too small for one block, or `first_region` above `cap`, with the exact amount. Ownership: `*out` is the caller's until
 /// `arenite_pool_destroy`; a buffer is kept until then. `failure` may be null.
 ///
 /// # Safety

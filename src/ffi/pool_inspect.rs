@@ -12,7 +12,8 @@ use super::status::{arenite_failure_t, arenite_status_t};
 use crate::error::{Error, Kind};
 use crate::runtime::{Pool, PoolStats};
 
-/// What a pool holds and did. `live_bytes + free_bytes = total_bytes` at every moment.
+/// What a pool holds and did. `live_bytes + free_bytes = total_bytes` at every moment. The areas of frames are live blocks,
+/// whether or not a frame is using them.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct arenite_pool_stats_t {
@@ -119,7 +120,8 @@ pub unsafe extern "C" fn arenite_pool_stats(
 /// Checks the whole pool: its records, and with guards and poison on every block. Other threads wait meanwhile.
 ///
 /// Returns: `ARENITE_OK`; `ARENITE_ERR_ARGUMENT` where the host wrote past a block (its address is `needed`, its size
-/// `available` in the failure record) or to a freed one; `ARENITE_ERR_INTERNAL` where the records are wrong.
+/// `available` in the failure record) or to a freed one (`needed` is its address, or how many such blocks have left the
+/// quarantine); `ARENITE_ERR_INTERNAL` where the records are wrong.
 ///
 /// # Safety
 /// `pool` is null or live; `failure` is null or writable for its `struct_size`.

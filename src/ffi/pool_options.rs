@@ -4,14 +4,17 @@ use core::mem::size_of;
 use std::sync::Arc;
 
 use super::abi::Versioned;
-use super::arena::{arenite_source_t, ARENITE_SOURCE_BUFFER, ARENITE_SOURCE_CALLBACKS, ARENITE_SOURCE_SYSTEM};
+use super::arena::{
+    arenite_source_t, ARENITE_SOURCE_BUFFER, ARENITE_SOURCE_CALLBACKS, ARENITE_SOURCE_MAP, ARENITE_SOURCE_SYSTEM,
+};
 use super::handle;
 use super::pool::arenite_pool_t;
 use crate::error::{Error, Kind};
 use crate::runtime::source::Callbacks;
 use crate::runtime::{DebugOptions, Fallback, Growth, PoolConfig, RegionSource, Tail};
 
-/// Grows by as much as it has, from the system; a pool over a buffer does not grow. The default.
+/// Grows by as much as it has, the request, `growth_bytes` or 1 MiB, whichever is the most; a pool over a buffer does not
+/// grow. The default.
 pub const ARENITE_GROWTH_DEFAULT: u32 = 0;
 /// Never grows.
 pub const ARENITE_GROWTH_NONE: u32 = 1;
@@ -36,9 +39,11 @@ pub const ARENITE_TAIL_EXCLUSIVE: u32 = 2;
 
 /// Regions from the system are aligned to 2 MiB and advised to use huge pages.
 pub const ARENITE_POOL_HUGE_PAGES: u32 = 1;
-/// Writes before a block's start and past its end are found when it is freed and by `arenite_pool_check`.
+/// Writes before a block's start and past its end are found when it is freed and by `arenite_pool_check`. The block then stays
+/// live. With this flag, POISON, LEAKS, SANITIZER or a quarantine frames have no plans and are not counted.
 pub const ARENITE_POOL_GUARDS: u32 = 2;
-/// Freed blocks are filled, and writes to them found when they leave the quarantine.
+/// Freed blocks are filled, and writes to them found while they are in the quarantine (`quarantine_bytes`) and as they leave
+/// it, by `arenite_pool_check`.
 pub const ARENITE_POOL_POISON: u32 = 4;
 /// Live blocks are listed by `arenite_pool_leaks`.
 pub const ARENITE_POOL_LEAKS: u32 = 8;
@@ -56,8 +61,8 @@ pub struct arenite_pool_options_t {
     pub struct_size: u32,
     /// `ARENITE_POOL_` bits.
     pub flags: u32,
-    /// Where memory comes from. SYSTEM maps pages; a BUFFER (kept) is the first region; CALLBACKS may be called from any
-    /// thread that uses the pool, and must not call it.
+    /// Where memory comes from. SYSTEM maps pages; a BUFFER (kept) is the first region, and where `growth` allows more they
+    /// are as with SYSTEM; CALLBACKS may be called from any thread that uses the pool, and must not call it. MAP is refused.
     pub source: arenite_source_t,
     /// Bytes of a region made at once; 0 for none.
     pub first_region: usize,
@@ -77,7 +82,7 @@ pub struct arenite_pool_options_t {
     pub tail_bytes: u32,
     /// Live blocks per region at most, so that the pool's own records never grow; 0 lets them.
     pub max_blocks: usize,
-    /// Bytes of freed blocks that are kept back before they are given out again.
+    /// Bytes of freed blocks that are kept back before they are given out again; with 0 POISON finds nothing.
     pub quarantine_bytes: usize,
     /// Locks the pool is divided among, at most 64; 0 for one. A thread allocates from its own shard, from another where that
     /// is full, then from new memory; any thread may free. The first region and a buffer are divided evenly, and a block has
@@ -142,6 +147,11 @@ pub(super) unsafe fn config(o: &arenite_pool_options_t) -> Result<PoolConfig, Er
             RegionSource::Functions(Callbacks { allocate, deallocate, user: o.source.user })
         }
         (ARENITE_SOURCE_CALLBACKS, ..) => return Err(Error::new(Kind::Null, "a callback of the source is null")),
+        (ARENITE_SOURCE_MAP, ..) => {
+            return Err(
+                Error::argument("a pool's source is SYSTEM, BUFFER or CALLBACKS, not MAP").needed(o.source.kind.into())
+            )
+        }
         (other, ..) => return Err(Error::argument("kind is not one of ARENITE_SOURCE_").needed(other.into())),
     };
     let growth = match o.growth {
@@ -157,7 +167,10 @@ pub(super) unsafe fn config(o: &arenite_pool_options_t) -> Result<PoolConfig, Er
         ARENITE_FALLBACK_SYSTEM => Fallback::System,
         ARENITE_FALLBACK_POOL => {
             // SAFETY: the caller's contract on `fallback_pool`.
-            let pool = unsafe { handle::borrow(o.fallback_pool) }?;
+            let pool = unsafe { handle::borrow(o.fallback_pool) }.map_err(|e| match e.kind {
+                Kind::Null => Error::new(Kind::Null, "fallback_pool is null"),
+                _ => e,
+            })?;
             Fallback::Pool(Arc::clone(&pool))
         }
         other => return Err(Error::argument("fallback is not one of ARENITE_FALLBACK_").needed(other.into())),

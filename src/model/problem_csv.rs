@@ -1,5 +1,6 @@
 //! Planning problems as CSV: `id,lower,upper,size`, lifetimes half-open, with optional columns `alignment`, `offset`,
-//! `gaps` (`lo-hi` half-open, separated by blanks) and `name`.
+//! `gaps` (`lo-hi` half-open, separated by blanks) and `name`. A row that names another in a column `root` is where that one
+//! is, so its offset constrains nothing.
 
 use std::collections::HashMap;
 
@@ -61,6 +62,8 @@ impl ProblemFile {
         let gaps = sheet.column(&["gaps"])?;
         let name = sheet.column(&["name"])?;
         let fixed = sheet.column(&["offset"])?.filter(|_| offset_column == OffsetColumn::Fixed);
+        let root = sheet.column(&["root"])?;
+        let is_root = |row: &Row| ["", row.field(id)].contains(&row.optional(root));
 
         let ids = unique_ids(&sheet, id)?;
         let lives = sheet.rows.iter().map(|r| life(r, lower, upper, gaps)).collect::<Result<Vec<_>, _>>()?;
@@ -94,7 +97,7 @@ impl ProblemFile {
             let spec = BufferSpec {
                 size: row.number(size, "a size in bytes")?,
                 align: own.max(align),
-                fixed: fixed.and(*offset),
+                fixed: fixed.and(*offset).filter(|_| is_root(row)),
                 kept: life.gaps.is_empty() && (life.lower, life.upper) == range,
             };
             life.spans(&mut spans, step);

@@ -106,7 +106,9 @@ impl Sequence {
             let planned = block.last.zip(Align::new(block.align.max(unit.bytes())).ok());
             let (last, align, bytes) = match planned {
                 // A block of 0 bytes has an address of its own.
-                Some((last, align)) => (last, align, crate::units::round_up(block.bytes.max(1), unit)?),
+                Some((last, align)) => {
+                    (last, align, crate::units::round_up(block.bytes.max(1), unit).map_err(|e| e.buffer(i))?)
+                }
                 None => (i as Step, unit, 0),
             };
             // A saved sequence may name a last step past its end; the end is the same to the planner.

@@ -300,13 +300,16 @@ impl Debug {
     pub(crate) fn check(&self) -> Result<(), Error> {
         let state = self.state.lock();
         if state.late_writes > 0 {
-            return Err(Error::argument("a block was written to after it was freed").needed(state.late_writes));
+            return Err(
+                Error::argument("blocks were written to after they were freed (how many)").needed(state.late_writes)
+            );
         }
         for (&address, record) in &state.records {
             if !record.freed {
                 self.guards_hold(record.place, address, record.leak.bytes)?;
             } else if record.kept && self.options.poison && !intact(record.place, 0, record.place.held, POISON_BYTE) {
-                return Err(Error::argument("a block was written to after it was freed").needed(address as u64));
+                let late = Error::argument("a block was written to after it was freed (its address)");
+                return Err(late.needed(address as u64));
             }
         }
         Ok(())

@@ -23,7 +23,7 @@ impl Browser {
         let names = ["chromium", "chromium-browser", "google-chrome"];
         let found = names.into_iter().find(|n| Command::new(n).arg("--version").output().is_ok());
         let Some(name) = found.filter(|_| cfg!(unix)) else {
-            eprintln!("SKIPPED: no chromium; the page is not driven");
+            let _ = writeln!(std::io::stderr(), "SKIPPED: no chromium; the page is not driven");
             return None;
         };
         static COUNT: std::sync::atomic::AtomicU32 = std::sync::atomic::AtomicU32::new(0);

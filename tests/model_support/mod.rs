@@ -2,6 +2,7 @@
 #![allow(dead_code)] // each test program uses its part
 
 use std::collections::HashMap;
+use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
 use arenite::model::{Subgraph, TensorKind};
@@ -22,7 +23,7 @@ pub fn shared() -> Option<PathBuf> {
     if dir.join("corpus").is_dir() {
         return Some(dir);
     }
-    eprintln!("SKIPPED: no corpus at {} (set ARENITE_SHARED)", dir.display());
+    let _ = writeln!(std::io::stderr(), "SKIPPED: no corpus at {} (set ARENITE_SHARED)", dir.display());
     None
 }
 

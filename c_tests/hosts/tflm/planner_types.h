@@ -1,5 +1,5 @@
-/* TensorFlow Lite Micro's planner interface as compilers lay it out: these functions in this order. The types only look
- * like the host's, and the real library takes objects of them. */
+/* TensorFlow Lite Micro's planner interface as compilers lay it out: these functions in this order, pure where they are.
+ * The types only look like the host's, and the real library takes objects of them. */
 #ifndef TFLM_PLANNER_TYPES_H
 #define TFLM_PLANNER_TYPES_H
 
@@ -19,7 +19,7 @@ class MicroMemoryPlanner {
     virtual int GetBufferCount() = 0;
     virtual Status GetOffsetForBuffer(int buffer, int *offset) = 0;
     virtual Status Init(unsigned char *, int) { return kMockOk; }
-    virtual bool preserves_all_tensors() const { return false; }
+    virtual bool preserves_all_tensors() const = 0;
     virtual void PrintMemoryPlan() {}
 #if !__STDC_HOSTED__
     static void operator delete(void *) {}

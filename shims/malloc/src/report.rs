@@ -2,6 +2,8 @@
 
 use std::fmt::Write as _;
 
+use arenite::error::Kind;
+
 use super::pool;
 use super::settings::say;
 
@@ -9,8 +11,11 @@ use super::settings::say;
 pub fn write() {
     let Some(settings) = pool::settings() else { return };
     if let (Some(pool), true) = (pool::existing(), settings.trace.is_some()) {
-        if let Err(error) = pool.trace_stop() {
-            say(&format!("the trace is not complete: {error}"));
+        match pool.trace_stop() {
+            // It was never begun, and that has been said.
+            Err(error) if error.kind == Kind::Argument => {}
+            Err(error) => say(&format!("the trace is not complete: {error}")),
+            Ok(()) => {}
         }
     }
     let Some(path) = &settings.report else { return };

@@ -1,6 +1,7 @@
 //! Unmodified programs with the library preloaded: the same output as without, and memory that stays within bounds.
 
 use std::collections::BTreeMap;
+use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::OnceLock;
@@ -40,7 +41,7 @@ fn run(directory: &Path, command: &str, variables: &[(&str, &str)]) -> (Option<i
 fn has(program: &str) -> bool {
     let found = run(Path::new("/"), &format!("command -v {program}"), &[]).0 == Some(0);
     if !found {
-        eprintln!("SKIPPED: {program} is not installed");
+        let _ = writeln!(std::io::stderr(), "SKIPPED: {program} is not installed");
     }
     found
 }
@@ -203,6 +204,10 @@ fn what_is_not_understood_is_said_and_does_not_matter() {
     let ours = run(Path::new("/"), "exec /bin/echo x", &variables);
     assert_eq!((ours.0, ours.1.as_str()), (Some(0), "x\n"));
     assert!(ours.2.contains("ARENITE_MALLOC_MIN=64Q is no size"), "{}", ours.2);
+    let nowhere = [("LD_PRELOAD", library.to_str().unwrap()), ("ARENITE_MALLOC_TRACE", "/nowhere/x")];
+    let ours = run(Path::new("/"), "exec sort -S 30M </dev/null", &nowhere);
+    assert_eq!(ours.0, Some(0));
+    assert!(ours.2.contains("/nowhere/x: the trace's file") && !ours.2.contains("not complete"), "{}", ours.2);
     let off = [("LD_PRELOAD", library.to_str().unwrap()), ("ARENITE_MALLOC_DISABLE", "1")];
     assert_eq!(run(Path::new("/"), "exec sort -S 30M </dev/null", &off).0, Some(0));
 }

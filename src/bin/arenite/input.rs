@@ -124,16 +124,16 @@ pub fn read(path: Option<&str>, offsets: OffsetColumn, align: Option<Align>) -> 
     }
 }
 
-/// A problem CSV. A column `root` names the row whose bytes a row is in place.
 /// A problem of rows that were written a moment ago, whose offsets are not kept.
 pub fn rows(text: &[u8], args: &super::plan::Args) -> Done<ProblemFile> {
     let align = Some(args.align.unwrap_or_default());
     problem(text, OffsetColumn::Solution, align).map_err(|e| Failure::about(super::planned::file(args), e))
 }
 
+/// A problem CSV. A column `root` names the row whose bytes a row is in place.
 fn problem(file: &[u8], offsets: OffsetColumn, align: Option<Align>) -> Result<ProblemFile, arenite::model::ReadError> {
     let mut read = ProblemFile::read(file, offsets, align.unwrap_or(Align::ONE))?;
-    super::csv_out::alias_roots(file, &mut read)?;
+    super::csv_out::alias_roots(file, &mut read, offsets == OffsetColumn::Fixed)?;
     Ok(read)
 }
 
