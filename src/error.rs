@@ -101,6 +101,8 @@ impl fmt::Display for Message<'_> {
         }
         match (e.needed, e.available) {
             (Some(n), Some(a)) => write!(f, " (needed {n}, available {a})"),
+            // Where memory or room is missing the amount is what was asked for, not a bad value.
+            (Some(n), None) if matches!(e.kind, Kind::NoMemory | Kind::Capacity) => write!(f, " (needed {n})"),
             (Some(n), None) => write!(f, " (got {n})"),
             (None, Some(a)) => write!(f, " (available {a})"),
             (None, None) => Ok(()),
@@ -195,5 +197,21 @@ impl Error {
     pub const fn available(mut self, amount: u64) -> Error {
         self.available = Some(amount);
         self
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use alloc::string::ToString;
+
+    #[test]
+    fn amounts_read_as_what_they_are() {
+        assert_eq!(Error::no_memory("no memory").needed(8).to_string(), "no memory (needed 8)");
+        assert_eq!(
+            Error::capacity("too small").needed(8).available(4).to_string(),
+            "too small (needed 8, available 4)"
+        );
+        assert_eq!(Error::alignment("no power of two").needed(3).to_string(), "no power of two (got 3)");
     }
 }

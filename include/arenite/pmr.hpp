@@ -4,6 +4,9 @@
  *   arenite::pool_resource memory;                     // a pool of its own, from the system
  *   std::pmr::vector<float> tensor(1 << 20, &memory);
  *
+ * Where memory runs out std::bad_alloc is thrown, as std::pmr asks; with -fno-exceptions the program is aborted, since a
+ * memory_resource may not return null. With -fno-rtti two resources over one pool do not compare equal.
+ *
  * Threads: any, as the pool.
  */
 #ifndef ARENITE_PMR_HPP
@@ -11,7 +14,12 @@
 
 #include <arenite.h>
 
+#if !(__cplusplus >= 201703L || (defined(_MSVC_LANG) && _MSVC_LANG >= 201703L))
+#error "arenite/pmr.hpp needs C++17: std::pmr begins there"
+#endif
+
 #include <cstddef>
+#include <cstdlib>
 #include <memory_resource>
 #include <new>
 
@@ -23,7 +31,7 @@ public:
     /* Makes a pool; std::bad_alloc where that fails. `options` may be null. */
     explicit pool_resource(const arenite_pool_options_t *options = nullptr) {
         if (arenite_pool_create(options, &own_, nullptr) != ARENITE_OK) {
-            throw std::bad_alloc();
+            no_memory();
         }
         pool_ = own_;
     }
@@ -47,7 +55,7 @@ private:
     void *do_allocate(std::size_t bytes, std::size_t alignment) override {
         void *data = nullptr;
         if (arenite_pool_alloc(pool_, bytes, alignment, &data, nullptr) != ARENITE_OK) {
-            throw std::bad_alloc();
+            no_memory();
         }
         return data;
     }
@@ -58,8 +66,20 @@ private:
     }
 
     bool do_is_equal(const std::pmr::memory_resource &other) const noexcept override {
+#if defined(__cpp_rtti) || defined(_CPPRTTI)
         const auto *same = dynamic_cast<const pool_resource *>(&other);
         return same != nullptr && same->pool_ == pool_;
+#else
+        return this == &other;
+#endif
+    }
+
+    [[noreturn]] static void no_memory() {
+#if defined(__cpp_exceptions) || defined(_CPPUNWIND)
+        throw std::bad_alloc();
+#else
+        std::abort();
+#endif
     }
 
     arenite_pool_t *own_ = nullptr;

@@ -22,6 +22,7 @@ mod partitions;
 mod problem_csv;
 mod profile;
 mod profile_apply;
+mod recorded;
 mod resources;
 mod rewrite;
 mod schema;
@@ -45,6 +46,7 @@ pub use metadata::{Metadata, OFFLINE_PLAN};
 pub use offline::OfflinePlan;
 pub use ops::{builtin_code, builtin_name, CallKind, Effect};
 pub use problem_csv::{OffsetColumn, ProblemFile};
+pub use recorded::RecordedPlan;
 pub use resources::Resource;
 pub use rewrite::Rewrite;
 pub use shapes::Unresolved;
@@ -78,6 +80,8 @@ pub struct Model {
     /// The offsets of an `OfflineMemoryAllocation` entry: one per tensor over all subgraphs in turn, `None` for those
     /// left to the runtime.
     pub offline_plan: Option<Vec<Option<Bytes>>>,
+    /// What a recorded profile says about the runtime's own plan, one entry per subgraph; empty for other files.
+    pub recorded_plans: Vec<RecordedPlan>,
     /// Where a `model_control_dependencies` entry is: extra order constraints between nodes, by index.
     pub control_dependencies: Option<Range<u64>>,
 }

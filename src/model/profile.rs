@@ -3,13 +3,16 @@
 //! ```text
 //! {"format": "arenite-profile", "version": 1, "subgraphs": [
 //!   {"index": 0, "inputs": [0], "outputs": [4],
-//!    "tensors": [{"name": "x", "type": "float32", "shape": [1, 8], "bytes": 32, "allocation": 2, "variable": false}, ...],
+//!    "tensors": [{"name": "x", "type": "float32", "shape": [1, 8], "bytes": 32, "allocation": 2, "variable": false,
+//!                 "arena": "main", "offset": 0}, ...],
 //!    "nodes": [{"builtin": 3, "custom": null, "inputs": [0, 1, -1], "outputs": [2], "temporaries": [3],
-//!               "call": "none", "subgraphs": []}, ...]}]}
+//!               "inplace": 0, "call": "none", "subgraphs": []}, ...],
+//!    "plan": {"alignment": 128, "arena_bytes": 512, "persistent_bytes": 0}}]}
 //! ```
 //!
-//! Unlike a model file it has the runtime's own sizes, kinds (`allocation` as TfLite numbers it) and scratch. Keys that are
-//! not listed here are ignored: recorders add more, among them the plan they saw.
+//! Unlike a model file it has the runtime's own sizes, kinds (`allocation` as TfLite numbers it) and scratch. The plan that
+//! was in force (`arena` and `offset` of tensors, `plan`) may be missing. Keys that are not listed here are ignored:
+//! recorders add more.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -19,13 +22,17 @@ use serde_json::{Map, Value};
 use super::error::{quoted, Position, ReadError};
 use super::ops::{builtin_name, CallKind, Effect};
 use super::tensor::{Node, Subgraph, Tensor, TensorKind};
-use super::{DType, Model};
-use crate::graph::tables::Allocation;
+use super::{DType, Model, RecordedPlan};
+use crate::graph::incremental::Arena;
+use crate::graph::tables::{Allocation, InPlace};
+use crate::units::Align;
 
 const FORMAT: &str = "arenite-profile";
 const VERSION: u64 = 1;
 /// The highest number of a subgraph.
 const MAX_INDEX: u64 = 1 << 16;
+/// The bits of `inplace` that TfLite has.
+const KNOWN_INPLACE: u64 = InPlace::DATA_UNMODIFIED | InPlace::INPUT_0 | InPlace::INPUT_1 | InPlace::INPUT_2;
 /// The built-in operator that stands for every custom one.
 const CUSTOM: i32 = 32;
 
@@ -58,12 +65,14 @@ impl Model {
             let index = index as usize;
             if index >= model.subgraphs.len() {
                 model.subgraphs.resize(index + 1, Subgraph::default());
+                model.recorded_plans.resize(index + 1, RecordedPlan::default());
                 recorded.resize(index + 1, false);
             }
             if std::mem::replace(&mut recorded[index], true) {
                 return Err(place.get("index").expected("each subgraph once"));
             }
             model.subgraphs[index] = subgraph(&place, &mut ops)?;
+            model.recorded_plans[index] = plan_in_force(&place)?;
         }
         if !recorded.first().is_some_and(|&r| r) {
             return Err(root.get("subgraphs").expected("at least subgraph 0"));
@@ -154,6 +163,11 @@ fn subgraph(place: &Place<'_>, ops: &mut HashMap<String, Arc<str>>) -> Result<Su
             Some("sequence") => CallKind::Sequence,
             Some(_) => return Err(n.get("call").expected("none, branch, loop or sequence")),
         };
+        // What the kernels of that version of the runtime declare; the bits of later ones are not understood.
+        let inplace = match n.get("inplace") {
+            p if p.value.is_null() => None,
+            p => Some(InPlace(p.number()? & KNOWN_INPLACE)).filter(|&bits| bits != InPlace::of_tflite_op(&op)),
+        };
         let subgraphs: Vec<u32> = n.get("subgraphs").numbers("a subgraph's number", |n| n >= 0)?;
         if (call == CallKind::None) != subgraphs.is_empty() {
             return Err(n.get("subgraphs").expected("subgraphs exactly where call is not none"));
@@ -167,11 +181,38 @@ fn subgraph(place: &Place<'_>, ops: &mut HashMap<String, Arc<str>>) -> Result<Su
             temporaries: list(n.get("temporaries"))?,
             call,
             subgraphs,
+            inplace,
             ..Node::default()
         });
     }
     assign_kinds(&mut g, &kinds);
     Ok(g)
+}
+
+/// What the recorder says about its own plan.
+fn plan_in_force(place: &Place<'_>) -> Result<RecordedPlan, ReadError> {
+    let mut out = RecordedPlan::default();
+    for t in place.get("tensors").list()? {
+        let arena = match t.get("arena").value {
+            Value::Null => None,
+            Value::String(s) if s == "main" => Some(Arena::Main),
+            Value::String(s) if s == "persistent" => Some(Arena::Persistent),
+            _ => return Err(t.get("arena").expected("main, persistent or nothing")),
+        };
+        let offset = || t.get("offset").number();
+        out.places.push(arena.map(|arena| Ok::<_, ReadError>((arena, offset()?))).transpose()?);
+    }
+    let plan = place.get("plan");
+    let bytes = |key: &str| match plan.get(key) {
+        p if p.value.is_null() => Ok(None),
+        p => p.number().map(Some),
+    };
+    (out.arena_bytes, out.persistent_bytes) = (bytes("arena_bytes")?, bytes("persistent_bytes")?);
+    if let Some(align) = bytes("alignment")? {
+        let align = Align::new(align).map_err(|_| plan.get("alignment").expected("a power of two up to 65536"))?;
+        out.align = Some(align);
+    }
+    Ok(out)
 }
 
 fn tensor(t: &Place<'_>) -> Result<(Tensor, Allocation), ReadError> {

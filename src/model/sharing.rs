@@ -81,7 +81,8 @@ impl Model {
                     let node = &mut graph.nodes[n];
                     if ELEMENTWISE.contains(&&*op) {
                         // TFLite's own flags stay: a plan by them alone is what this one must beat.
-                        node.inplace = Some(InPlace(InPlace::of_tflite_op(&op).0 | InPlace::ANY_INPUT));
+                        let flags = node.inplace.unwrap_or_else(|| InPlace::of_tflite_op(&op));
+                        node.inplace = Some(InPlace(flags.0 | InPlace::ANY_INPUT));
                     }
                     node.view = view;
                     count += usize::from(node.inplace.is_some() || view != View::None);

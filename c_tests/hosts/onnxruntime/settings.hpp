@@ -21,7 +21,7 @@ struct Settings {
 
     static void usage(const char *program) {
         std::fprintf(stderr,
-                     "usage: %s --library libonnxruntime.so MODEL [--dims 1,3,640,640]... [--axis NAME=N]... [--value INPUT=N]...\n"
+                     "usage: %s --library libonnxruntime.so MODEL [--dims 1,3,640,640]... [--axis NAME=N]... [--value INPUT=N]... [--below INPUT=N]...\n"
                      "       [--runs N] [--threads N] [--together N] [--race N] [--failing DIMS] [--keep-outputs] [--settle]\n"
                      "       [--optimized] [--mode default|nopattern|noarena|plain|pool|arenite|prepared]\n",
                      program);
@@ -69,7 +69,9 @@ inline bool Settings::parse(int argc, char **argv) {
             dims.push_back(numbers(argv[i]));
         } else if (a == "--failing") {
             failing = numbers(argv[i]);
-        } else if (!(a == "--axis" ? named(argv[i], wishes.axes) : a == "--value" && named(argv[i], wishes.values))) {
+        } else if (!(a == "--axis"    ? named(argv[i], wishes.axes)
+                     : a == "--below" ? named(argv[i], wishes.below)
+                                      : a == "--value" && named(argv[i], wishes.values))) {
             return false;
         }
     }

@@ -23,6 +23,7 @@ const AFTER: &str = "Examples:
   arenite check problem.csv plan.csv    the offsets in a file of their own: id,offset
   arenite check model.tflite plan.csv   lifetimes from the model: id,offset or subgraph,id,offset
   arenite check model.tflite            the offline plan inside the file
+  arenite check profile.json            the plan that a runtime had while it was recorded
   arenite check dump.csv                id,lower,upper,size,pointer: live tensors' addresses; prints the layout
 
 Lifetimes in a CSV are half-open: a buffer is alive from `lower` up to but not at `upper`. What is printed, text and
@@ -32,14 +33,14 @@ JSON, counts steps closed (`steps` [2, 4] are 2, 3 and 4) and bytes half-open (`
 #[derive(clap::Args)]
 #[command(after_help = AFTER)]
 pub struct Args {
-    /// A problem CSV, a graph table or a .tflite file; `-` for standard input
+    /// A problem CSV, a graph table, a .tflite file or a recorded profile; `-` for standard input
     pub problem: String,
     /// A CSV with `id` and `offset` (or `pointer`); without one PROBLEM holds both
     pub solution: Option<String>,
     /// Alignment every buffer must have (default: what the file says, 1 without)
     #[arg(long, value_name = "N", value_parser = align)]
     pub align: Option<Align>,
-    /// Whose rules for lifetimes (models; default safe)
+    /// Whose rules for lifetimes (models; default safe, for a recorded plan tflite)
     #[arg(long, value_parser = super::plan::policies())]
     pub policy: Option<Policy>,
     /// An input's bytes are free after its last reader (models)
@@ -82,17 +83,17 @@ pub struct Outcome {
 }
 
 /// One problem with a plan to be checked.
-struct Case<'a> {
-    problem: &'a Problem,
+pub struct Case<'a> {
+    pub problem: &'a Problem,
     /// An offset for every buffer, where the plan has one.
-    offsets: Vec<Option<Bytes>>,
+    pub offsets: Vec<Option<Bytes>>,
     /// Whether a buffer without an offset is a fault.
-    complete: bool,
+    pub complete: bool,
     /// Offsets count from this address, and alignment is that of addresses.
-    base: u64,
-    id: &'a dyn Fn(usize) -> (String, String),
+    pub base: u64,
+    pub id: &'a dyn Fn(usize) -> (String, String),
     /// A step's first and last instant in the input's time.
-    time: &'a dyn Fn(Step) -> (u64, u64),
+    pub time: &'a dyn Fn(Step) -> (u64, u64),
 }
 
 /// Runs the command.
@@ -167,7 +168,10 @@ fn unknown(solution: &Solution, known: impl Fn(Option<u32>, &str) -> bool, out: 
 /// Checks every entry of a model against offsets by tensor.
 fn graphs(args: &Args, model: &Model, solution: Option<&Solution>, out: &mut Outcome) -> Done<()> {
     if solution.is_none() && model.offline_plan.is_none() {
-        let what = "it holds no offline plan; expected a second file with id,offset";
+        if (0..model.subgraphs.len()).any(|k| model.recorded_plan(k).is_some()) {
+            return super::check_recorded::run(args, model, out);
+        }
+        let what = "it holds no plan (offline or recorded); expected a second file with id,offset";
         return Err(Failure::about(shown(&args.problem), what));
     }
     let mut model = model.clone();
@@ -229,7 +233,8 @@ fn graphs(args: &Args, model: &Model, solution: Option<&Solution>, out: &mut Out
     Ok(())
 }
 
-fn examine(case: &Case<'_>, out: &mut Outcome) {
+/// Checks one problem's offsets.
+pub fn examine(case: &Case<'_>, out: &mut Outcome) {
     let mut index = Vec::new();
     let mut offsets = Vec::new();
     for (i, offset) in case.offsets.iter().enumerate() {
@@ -277,7 +282,8 @@ fn examine(case: &Case<'_>, out: &mut Outcome) {
     }
 }
 
-fn push(out: &mut Outcome, finding: Finding) {
+/// Adds what is wrong, up to the limit.
+pub fn push(out: &mut Outcome, finding: Finding) {
     if out.findings.len() < LIMIT {
         out.findings.push(finding);
     } else {

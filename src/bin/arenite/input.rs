@@ -5,7 +5,7 @@ use std::io::Read;
 use std::ops::Deref;
 use std::path::Path;
 
-use arenite::model::{Model, OffsetColumn, ProblemFile};
+use arenite::model::{Model, OffsetColumn, ProblemFile, Trace};
 use arenite::units::Align;
 
 use super::output::{Done, Failure};
@@ -84,11 +84,28 @@ pub fn bytes(path: &str) -> Done<Bytes> {
 pub fn tflite(path: &str) -> Done<(Bytes, Model)> {
     let file = bytes(path)?;
     if file.get(4..8) != Some(b"TFL3") {
-        return Err(Failure::about(shown(path), "expected a .tflite file (TFL3 at byte 4)"));
+        let what = match format(path, &file) {
+            Some(Format::Profile) => {
+                "this is a recorded profile, which holds no weights to write; expected the .tflite file it was recorded \
+                 from (`optimize` takes the profile as --profile)"
+            }
+            _ => "expected a .tflite file (TFL3 at byte 4)",
+        };
+        return Err(Failure::about(shown(path), what));
     }
     let stem = Path::new(path).file_stem().map_or("model".into(), |s| s.to_string_lossy());
     let model = Model::from_tflite(&file, &stem).map_err(|e| Failure::about(shown(path), e))?;
     Ok((file, model))
+}
+
+/// Reads an allocation trace.
+pub fn trace(path: &str) -> Done<Trace> {
+    let file = bytes(path)?;
+    if matches!(format(path, &file), Some(Format::Tflite | Format::Profile)) {
+        let what = "this is a model, not a trace of allocations in order of time; `arenite plan` plans it";
+        return Err(Failure::about(shown(path), what));
+    }
+    Trace::read(&file).map_err(|e| Failure::about(shown(path), e))
 }
 
 /// Reads what is to be planned; without a path the built-in network. `align` holds for problems, whose default is 1.

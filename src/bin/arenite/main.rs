@@ -6,6 +6,7 @@ mod ask;
 mod besides;
 mod check;
 mod check_out;
+mod check_recorded;
 mod csv_out;
 mod diff;
 mod export;

@@ -10,7 +10,7 @@ use arenite::model::{EventKind, Trace};
 use arenite::view::grouped;
 use serde_json::{json, Value};
 
-use super::input::{bytes, shown};
+use super::input::shown;
 use super::output::{to_stdout, Done, Failure};
 use super::replay_time::{time, Timing};
 
@@ -76,7 +76,7 @@ pub fn run(args: &Args) -> Done<ExitCode> {
 }
 
 fn row(args: &Args, path: &str) -> Done<Row> {
-    let trace = Trace::read(&bytes(path)?).map_err(|e| Failure::about(shown(path), e))?;
+    let trace = super::input::trace(path)?;
     let ops = operations(&trace);
     if ops.iter().all(|op| *op == Op::Frame) {
         return Err(Failure::about(shown(path), "it holds no allocation"));
