@@ -4,7 +4,7 @@ if(NOT VALGRIND)
   return()
 endif()
 # It ends at once where it does not know the processor's instructions or finds no symbols for the dynamic linker.
-execute_process(COMMAND "${VALGRIND}" -q "${CMAKE_COMMAND}" -E true RESULT_VARIABLE status ERROR_VARIABLE report OUTPUT_QUIET)
+execute_process(COMMAND "${VALGRIND}" -q sh -c : RESULT_VARIABLE status ERROR_VARIABLE report OUTPUT_QUIET)
 if(NOT status EQUAL 0)
   message("SKIPPED: valgrind does not run here: ${report}")
   return()
