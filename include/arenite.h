@@ -1296,7 +1296,7 @@ typedef struct arenite_instances_stats_t {
     uint64_t peak;
     /** Runs begun so far. */
     uint64_t runs;
-    /** Those that had to wait for an arena. */
+    /** Requests that had to wait for an arena, from the moment they do. */
     uint64_t waits;
     /** Those refused because all arenas were lent or there was no memory. */
     uint64_t refused;
@@ -1318,7 +1318,7 @@ typedef struct arenite_lease_stats_t {
     uint32_t reserved;
     /** Leases given so far. */
     uint64_t leases;
-    /** Those that had to wait. */
+    /** Requests that had to wait, from the moment they do. */
     uint64_t waits;
     /** Requests refused. */
     uint64_t refused;

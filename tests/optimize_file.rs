@@ -305,10 +305,13 @@ fn every_subgraph_is_ordered() {
 /// A program that stands in for a Python with a runtime: it says `answer` whatever it is asked.
 #[cfg(unix)]
 fn runtime(test: &str, answer: &str) -> String {
-    use std::os::unix::fs::PermissionsExt;
     let path = dir(&format!("runtime_{test}")).join("python");
-    std::fs::write(&path, format!("#!/bin/sh\necho noise\necho '{answer}'\n")).unwrap();
-    std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755)).unwrap();
+    let text = path.with_extension("text");
+    std::fs::write(&text, format!("#!/bin/sh\necho noise\necho '{answer}'\n")).unwrap();
+    // Written by another process: what a thread of this one starts meanwhile would hold the file open for writing, and
+    // then it cannot be run.
+    let copy = Command::new("sh").args(["-c", "cp \"$0\" \"$1\" && chmod 755 \"$1\""]).args([&text, &path]).status();
+    assert!(copy.unwrap().success());
     path.to_str().unwrap().into()
 }
 

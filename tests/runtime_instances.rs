@@ -2,7 +2,6 @@
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::Arc;
-use std::time::Duration;
 
 use arenite::error::Kind;
 use arenite::runtime::arena::{Layout, Place, Slot};
@@ -24,6 +23,13 @@ fn layout() -> Layout {
             slot(Place::Persistent { offset: 0 }, 64),
             slot(Place::Constant, 64),
         ]],
+    }
+}
+
+/// A thread that was started need not run for a long time, so that no sleep is long enough.
+fn until_one_waits(set: &Instances) {
+    while set.stats().waits == 0 {
+        std::thread::yield_now();
     }
 }
 
@@ -50,7 +56,7 @@ fn a_pool_that_is_too_small_for_k_arenas_serves_fewer() {
     assert_eq!(set.try_acquire(2).unwrap_err().kind, Kind::Capacity, "the pool has no third arena");
     let waited = std::thread::scope(|s| {
         let waiting = s.spawn(|| set.acquire(2).map(|r| r.instance()).unwrap());
-        std::thread::sleep(Duration::from_millis(20));
+        until_one_waits(&set);
         drop(a);
         waiting.join().unwrap()
     });
@@ -113,7 +119,7 @@ fn misuse_is_refused() {
     assert_eq!(other, Kind::Busy, "two threads in one arena");
     let waited = std::thread::scope(|s| {
         let waiting = s.spawn(|| set.acquire(2).map(|r| r.instance()).unwrap());
-        std::thread::sleep(Duration::from_millis(20));
+        until_one_waits(&set);
         drop(b);
         waiting.join().unwrap()
     });

@@ -15,7 +15,8 @@ endforeach()
 file(GLOB members RELATIVE "${SOURCE}" "${SOURCE}/src" "${SOURCE}/include" "${SOURCE}/cmake" "${SOURCE}/c_tests"
   "${SOURCE}/shims" "${SOURCE}/benches" "${SOURCE}/examples")
 foreach(part IN LISTS members)
-  file(COPY "${SOURCE}/${part}" DESTINATION "${WORK}/source")
+  # Without what others have built beside the sources, some gigabytes that may change meanwhile.
+  file(COPY "${SOURCE}/${part}" DESTINATION "${WORK}/source" PATTERN target EXCLUDE PATTERN __pycache__ EXCLUDE)
 endforeach()
 run("${CMAKE_COMMAND}" -G "${generator}" -S "${WORK}/source" -B "${WORK}/build" -DARENITE_BUILD_TESTS=OFF -DCMAKE_BUILD_TYPE=Debug)
 set(library "${WORK}/build/cargo/debug/libarenite.a")

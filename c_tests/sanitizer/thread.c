@@ -2,7 +2,8 @@
 #include <pthread.h>
 #include <stddef.h>
 
-static int shared;
+/* Volatile, or the loop becomes one access, and two at the very same moment can miss each other. */
+static volatile int shared;
 
 static void *writer(void *argument) {
     int i;

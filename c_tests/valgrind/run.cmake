@@ -3,6 +3,12 @@ if(NOT VALGRIND)
   message("SKIPPED: valgrind is not installed")
   return()
 endif()
+# It ends at once where it does not know the processor's instructions or finds no symbols for the dynamic linker.
+execute_process(COMMAND "${VALGRIND}" -q sh -c : RESULT_VARIABLE status ERROR_VARIABLE report OUTPUT_QUIET)
+if(NOT status EQUAL 0)
+  message("SKIPPED: valgrind does not run here: ${report}")
+  return()
+endif()
 execute_process(
   COMMAND "${VALGRIND}" --error-exitcode=9 --leak-check=no "${PROGRAM}" ${KIND}
   RESULT_VARIABLE status OUTPUT_VARIABLE out ERROR_VARIABLE report)

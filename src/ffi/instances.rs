@@ -202,7 +202,7 @@ pub struct arenite_instances_stats_t {
     pub peak: u64,
     /// Runs begun so far.
     pub runs: u64,
-    /// Those that had to wait for an arena.
+    /// Requests that had to wait for an arena, from the moment they do.
     pub waits: u64,
     /// Those refused because all arenas were lent or there was no memory.
     pub refused: u64,

@@ -42,7 +42,7 @@ pub struct arenite_lease_stats_t {
     pub reserved: u32,
     /// Leases given so far.
     pub leases: u64,
-    /// Those that had to wait.
+    /// Requests that had to wait, from the moment they do.
     pub waits: u64,
     /// Requests refused.
     pub refused: u64,

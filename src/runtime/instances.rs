@@ -89,7 +89,7 @@ pub struct InstancesStats {
     pub peak: usize,
     /// Runs begun so far.
     pub runs: u64,
-    /// Those that had to wait for an arena.
+    /// Requests that had to wait for an arena, from the moment they do.
     pub waits: u64,
     /// Those refused because all arenas were lent or there was no memory.
     pub refused: u64,

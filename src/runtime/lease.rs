@@ -19,7 +19,7 @@ pub struct LeaseStats {
     pub peak: u32,
     /// Leases given so far.
     pub leases: u64,
-    /// Those that had to wait for another to come back.
+    /// Requests that had to wait for another to come back, from the moment they do.
     pub waits: u64,
     /// Requests refused: all in use, or no memory.
     pub refused: u64,
@@ -126,7 +126,7 @@ impl Leases {
             if let Some(area) = state.areas.iter_mut().find(|a| !a.1) {
                 area.1 = true;
                 let area = area.0.base();
-                state.count(waited);
+                state.count();
                 return Ok(area);
             }
             if state.areas.len() as u32 + state.coming < self.limit {
@@ -147,7 +147,7 @@ impl Leases {
                         state.areas.push((area, true));
                         state.stats.supply_calls += u64::from(self.bytes > 0);
                         state.stats.most = state.stats.most.max(state.areas.len() as u32);
-                        state.count(waited);
+                        state.count();
                         return Ok(base);
                     }
                     // Another instance's area may yet come back, or is just being taken.
@@ -165,7 +165,7 @@ impl Leases {
                 return Err(Error::busy("all areas are in use").needed(1).available(0));
             }
             if state.areas.iter().all(|a| a.1) {
-                waited = true;
+                state.stats.waits += u64::from(!core::mem::replace(&mut waited, true));
                 state = self.back.wait(state).unwrap_or_else(PoisonError::into_inner);
             }
         }
@@ -216,9 +216,8 @@ impl Leases {
 }
 
 impl State {
-    fn count(&mut self, waited: bool) {
+    fn count(&mut self) {
         self.stats.leases += 1;
-        self.stats.waits += u64::from(waited);
         self.stats.in_use += 1;
         self.stats.peak = self.stats.peak.max(self.stats.in_use);
     }
@@ -297,7 +296,9 @@ mod tests {
         // The pool has no second area, but the first one comes back.
         std::thread::scope(|s| {
             let waiting = s.spawn(|| leases.acquire().map(drop));
-            std::thread::sleep(core::time::Duration::from_millis(20));
+            while leases.stats().waits == 0 {
+                std::thread::yield_now();
+            }
             drop(first);
             waiting.join().unwrap().unwrap();
         });

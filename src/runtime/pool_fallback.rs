@@ -3,6 +3,7 @@
 use core::ptr::NonNull;
 use std::alloc::{GlobalAlloc, Layout, System};
 
+use super::os::rest;
 use super::pool::{Pool, MAX_REGIONS};
 use super::pool_config::{Fallback, Growth, Refusal, Tail};
 use super::region::{page_size, Region};
@@ -11,8 +12,10 @@ use crate::heap::{Fault, Node, Request, Side, GRANULE, MAX_EXTRA};
 
 /// Regions added for one request before it is refused: the first serves it unless other threads are quicker.
 const ATTEMPTS: u32 = 4;
-/// Times a thread gives up its core for another that adds a region.
-const GROWTH_TURNS: u32 = 1000;
+/// Times a thread gives up its core for another that adds a region, before it rests between looks.
+const GROWTH_YIELDS: u32 = 50;
+/// Looks altogether: a second or two, which a source under load may take and a source that waits for us never ends.
+const GROWTH_LOOKS: u32 = 10_000;
 
 /// A block the fallback served.
 #[derive(Clone, Copy, Debug)]
@@ -132,7 +135,6 @@ impl Pool {
         if padded.extra > MAX_EXTRA {
             return Err(self.refuse(Error::capacity("tail, guard and headroom of a block are at most 16 MiB"), asked));
         }
-        let mut seen = self.lock().grown;
         let retry = match fault {
             Fault::NoNode => self.more_nodes_everywhere(),
             _ => self.wait_for_trims() | self.shared.debug.as_ref().is_some_and(|debug| debug.flush(self)),
@@ -144,16 +146,18 @@ impl Pool {
         }
         // A region of its own for every attempt: another thread may have filled the one just added.
         let attempts = if matches!(self.shared.config.growth, Growth::None) { 0 } else { ATTEMPTS };
+        let mut seen = None;
         for _ in 0..attempts {
-            if self.begin_growth() != seen {
-                // Somebody else's region may have room for this request, too.
+            let before = self.begin_growth();
+            if seen != Some(before) {
+                // Somebody else's region may have room for this request, too, also one that came just after it was refused.
                 if let Ok(block) = self.try_alloc(padded) {
                     self.end_growth();
                     return self.admit(block, asked);
                 }
             }
             let grown = self.grow(padded);
-            seen = self.end_growth();
+            seen = Some(self.end_growth());
             if let Err(error) = grown {
                 cause = error;
                 break;
@@ -212,25 +216,35 @@ impl Pool {
         waited
     }
 
-    /// Waits while another thread adds a region: a crowd that finds the pool full would else add one each. Not for ever, as
-    /// that thread may be on the far side of a fork. Returns how often the pool has grown. To be followed by
-    /// [`Pool::end_growth`].
+    /// Waits while another thread adds a region: a crowd that finds the pool full would else add one each. By time and not by
+    /// turns alone, as many cores take a thousand turns in less than one page fault. Not for ever, as the source may wait for
+    /// this thread. Returns how often the pool has grown. To be followed by [`Pool::end_growth`].
     fn begin_growth(&self) -> u64 {
-        for turn in 0..GROWTH_TURNS {
+        let process = std::process::id();
+        for look in 1..=GROWTH_LOOKS {
             let mut inner = self.lock();
-            if inner.growing == 0 || turn + 1 == GROWTH_TURNS {
+            if inner.grower != process {
+                // Whoever was growing is on the far side of a fork.
+                (inner.grower, inner.growing) = (process, 0);
+            }
+            if inner.growing == 0 || look == GROWTH_LOOKS {
                 inner.growing += 1;
                 return inner.grown;
             }
             drop(inner);
-            std::thread::yield_now();
+            if look <= GROWTH_YIELDS {
+                std::thread::yield_now();
+            } else {
+                rest();
+            }
         }
-        unreachable!("the last turn returns")
+        unreachable!("the last look returns")
     }
 
     fn end_growth(&self) -> u64 {
         let mut inner = self.lock();
-        inner.growing -= 1;
+        // Nothing to take away where the source itself has forked.
+        inner.growing = inner.growing.saturating_sub(1);
         inner.grown
     }
 

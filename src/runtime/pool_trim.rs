@@ -4,14 +4,18 @@ use super::pool::{Inner, Pool};
 use super::region::{discard_pages, Region};
 use crate::heap::Handle;
 
-/// Free blocks a trim holds at a time.
+/// Free blocks that are held in one step.
 const BATCH: usize = 32;
+/// Steps of a trim that somebody asked for, each beneath the one before: its blocks stay held, or the next would find them
+/// again. They end a call that a pool of very many fragments would make very long.
+const BATCHES: usize = 32;
 /// Bytes below which a free block is not worth a system call.
 const WORTHWHILE: u64 = 8192;
 
 impl Pool {
-    /// Gives back what is free beyond `keep` bytes: areas of frames not in flight, idle regions whole, then whole pages of free blocks. Lent buffers and
-    /// the memory of [`super::RegionSource::Functions`] are only given back as whole regions, the former never.
+    /// Gives back what is free beyond `keep` bytes: areas of frames not in flight, idle regions whole, then whole pages of
+    /// the thousand largest free blocks of each region. Lent buffers and the memory of [`super::RegionSource::Functions`]
+    /// are only given back as whole regions, the former never.
     ///
     /// Returns the bytes given back. System calls happen outside the lock: a block is held while its pages go, and a
     /// request that does not fit meanwhile waits for the trim instead of being refused.
@@ -28,7 +32,7 @@ impl Pool {
             }
             let slots = self.shard(shard).lock().regions.len();
             for slot in 0..slots {
-                given += self.trim_region(shard, slot, &mut kept, keep);
+                given += self.trim_region(shard, slot, &mut kept, keep, BATCHES);
             }
         }
         self.lock().trimmed_bytes += given;
@@ -41,13 +45,13 @@ impl Pool {
         let mut given = 0;
         for (shard, inner) in self.shards().enumerate() {
             let slots = inner.lock().regions.len();
-            given += (0..slots).map(|slot| self.trim_region(shard, slot, &mut 0, 0)).sum::<u64>();
+            given += (0..slots).map(|slot| self.trim_region(shard, slot, &mut 0, 0, 1)).sum::<u64>();
         }
         self.lock().trimmed_bytes += given;
         given
     }
 
-    fn trim_region(&self, shard: usize, slot: usize, kept: &mut u64, keep: u64) -> u64 {
+    fn trim_region(&self, shard: usize, slot: usize, kept: &mut u64, keep: u64, batches: usize) -> u64 {
         let mut held: [Option<(Handle, usize, u64)>; BATCH] = [None; BATCH];
         {
             let mut inner = self.shard(shard).lock();
@@ -68,6 +72,9 @@ impl Pool {
             // The blocks are held, so nobody has a pointer into them; and a region with held blocks is not idle, so no
             // other trim unmaps it.
             given += discard_pages(address + stays as usize, (bytes - stays) as usize);
+        }
+        if held[BATCH - 1].is_some() && batches > 1 {
+            given += self.trim_region(shard, slot, kept, keep, batches - 1);
         }
         let mut inner = self.shard(shard).lock();
         inner.trimming -= 1;

@@ -21,7 +21,9 @@ impl Browser {
     /// Starts it; `None`, said loudly, where there is none.
     pub fn start(width: u32, height: u32) -> Option<Browser> {
         let names = ["chromium", "chromium-browser", "google-chrome"];
-        let found = names.into_iter().find(|n| Command::new(n).arg("--version").output().is_ok());
+        // Some systems have a program of that name that only says how to get the browser.
+        let works = |n: &&str| Command::new(n).arg("--version").output().is_ok_and(|o| o.status.success());
+        let found = names.into_iter().find(works);
         let Some(name) = found.filter(|_| cfg!(unix)) else {
             let _ = writeln!(std::io::stderr(), "SKIPPED: no chromium; the page is not driven");
             return None;
@@ -30,13 +32,15 @@ impl Browser {
         let number = COUNT.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
         let profile = std::env::temp_dir().join(format!("arenite-chromium-{}-{number}", std::process::id()));
         // The pipe is descriptors 3 and 4 of the browser; a shell puts our two there.
+        // Containers have little shared memory, which a browser would rather use than files.
         let script = format!(
-            "exec {name} --headless --no-sandbox --disable-gpu --hide-scrollbars --window-size={width},{height} \
-             --user-data-dir={} --remote-debugging-pipe about:blank 3<&0 4>&1 </dev/null >/dev/null 2>&1",
-            profile.display()
+            "exec {name} --headless --no-sandbox --disable-gpu --disable-dev-shm-usage --hide-scrollbars \
+             --window-size={width},{height} --user-data-dir=\"$0\" --remote-debugging-pipe about:blank \
+             3<&0 4>&1 </dev/null >/dev/null 2>&1"
         );
         let mut child = Command::new("sh")
             .args(["-c", &script])
+            .arg(&profile)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .spawn()
@@ -90,10 +94,15 @@ impl Browser {
 
     /// Opens a file and waits until the page says that it is ready. Returns the time to the first paint in milliseconds.
     pub fn open(&mut self, path: &str) -> f64 {
-        self.call("Page.navigate", json!({"url": format!("file://{path}")}));
-        let ready = "(async () => { for (let i = 0; i < 600 && document.documentElement.dataset.ready !== 'yes'; i++) \
+        let plain = |b: u8| b.is_ascii_alphanumeric() || b"/-._".contains(&b);
+        let url: String =
+            path.bytes().map(|b| if plain(b) { char::from(b).into() } else { format!("%{b:02X}") }).collect();
+        self.call("Page.navigate", json!({"url": format!("file://{url}")}));
+        // Minutes, which only a page that never comes takes.
+        let ready =
+            "(async () => { for (let i = 0; i < 6000 && document.documentElement.dataset.ready !== 'yes'; i++) \
                      await new Promise(r => setTimeout(r, 50)); return document.documentElement.dataset.ready; })()";
-        for _ in 0..100 {
+        for _ in 0..2000 {
             let here = self.eval("location.protocol === 'file:' && document.readyState !== 'loading'");
             if here == json!(true) {
                 break;

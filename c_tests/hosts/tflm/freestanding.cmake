@@ -3,7 +3,7 @@ cmake_minimum_required(VERSION 3.21)
 # a microcontroller does not have.
 execute_process(
   COMMAND "${CXX}" -std=c++11 -O2 -ffreestanding -nostdlib -fno-exceptions -fno-rtti -fno-threadsafe-statics
-    -fno-use-cxa-atexit -Wall -Wextra -Wpedantic -Werror "-I${INCLUDE}" -c "${SOURCE}" -o "${WORK}/freestanding.o"
+    -fno-use-cxa-atexit -fno-stack-protector -Wall -Wextra -Wpedantic -Werror "-I${INCLUDE}" -c "${SOURCE}" -o "${WORK}/freestanding.o"
   COMMAND_ERROR_IS_FATAL ANY)
 execute_process(COMMAND "${NM}" -u "${WORK}/freestanding.o" OUTPUT_VARIABLE undefined COMMAND_ERROR_IS_FATAL ANY)
 string(REGEX MATCHALL "[A-Za-z_][A-Za-z0-9_]+" undefined "${undefined}")
