@@ -7,6 +7,9 @@ use std::alloc::Layout;
 use super::pages;
 use crate::error::Error;
 
+/// What the allocators of C give at least.
+const MALLOC_ALIGN: usize = 2 * size_of::<usize>();
+
 /// Callbacks that provide memory. The functions must not unwind.
 #[derive(Clone, Copy, Debug)]
 pub struct Callbacks {
@@ -49,6 +52,8 @@ pub struct Block {
     base: NonNull<u8>,
     bytes: usize,
     align: usize,
+    /// Bytes before `base` that the system's allocator gave, too.
+    skipped: usize,
     /// How to give it back; `Buffer` needs nothing.
     source: Source,
 }
@@ -71,25 +76,35 @@ pub fn required_bytes(base: usize, bytes: usize, align: usize) -> Result<usize, 
     bytes.checked_add(padding(base, align)).ok_or(Error::overflow("size + alignment does not fit the address space"))
 }
 
+/// What the system's allocator is asked for. The alignment is made here: an allocator that is asked for it cuts a larger
+/// block and puts the cut-off ends on its lists, where the next small requests keep the block from being whole again, so
+/// that an arena of the same size does not fit the place where the last one was.
+fn system_layout(bytes: usize, align: usize) -> Option<Layout> {
+    let given = align.min(MALLOC_ALIGN);
+    Layout::from_size_align(bytes.checked_add(align - given)?, given).ok()
+}
+
 impl Source {
     /// Takes `bytes` bytes at a multiple of `align`, a power of two. `bytes` of 0 takes nothing.
     ///
     /// `Capacity` with the exact amount where a caller's buffer is too small, `NoMemory` where the system or the callback
     /// has nothing, `Alignment` where a callback returns an address that misses the alignment (it is given back).
     pub fn take(&self, bytes: usize, align: usize) -> Result<Block, Error> {
-        let block = |base| Block { base, bytes, align, source: *self };
+        let block = |base| Block { base, bytes, align, skipped: 0, source: *self };
         if bytes == 0 {
             return Ok(block(NonNull::dangling()));
         }
         match *self {
             Source::System => {
-                let layout = Layout::from_size_align(bytes, align)
-                    .map_err(|_| Error::overflow("the arena does not fit the address space").needed(bytes as u64))?;
+                let layout = system_layout(bytes, align)
+                    .ok_or(Error::overflow("the arena does not fit the address space").needed(bytes as u64))?;
                 // SAFETY: `bytes` is not 0.
-                let base = unsafe { std::alloc::alloc(layout) };
-                NonNull::new(base)
-                    .map(block)
-                    .ok_or(Error::no_memory("the system has no memory for the arena").needed(bytes as u64))
+                let start = NonNull::new(unsafe { std::alloc::alloc(layout) })
+                    .ok_or(Error::no_memory("the system has no memory for the arena").needed(bytes as u64))?;
+                let skipped = padding(start.as_ptr() as usize, align);
+                // SAFETY: the layout has room for the padding.
+                let base = unsafe { start.add(skipped) };
+                Ok(Block { base, bytes, align, skipped, source: *self })
             }
             Source::Map => pages::map(bytes, align)
                 .map(block)
@@ -162,10 +177,11 @@ impl Drop for Block {
         }
         match self.source {
             Source::System => {
-                // SAFETY: `take` made this layout, so it is valid.
-                let layout = unsafe { Layout::from_size_align_unchecked(self.bytes, self.align) };
+                let Some(layout) = system_layout(self.bytes, self.align) else { return };
+                // SAFETY: `take` skipped so many bytes of the block that it was given.
+                let start = unsafe { self.base.sub(self.skipped) };
                 // SAFETY: `take` allocated the block with this layout, and it is dropped once.
-                unsafe { std::alloc::dealloc(self.base.as_ptr(), layout) };
+                unsafe { std::alloc::dealloc(start.as_ptr(), layout) };
             }
             Source::Map => pages::unmap(self.base, self.bytes, self.align),
             Source::Buffer { .. } => {}
@@ -206,6 +222,29 @@ mod tests {
                     }
                 }
             }
+        }
+    }
+
+    #[test]
+    fn the_system_is_not_asked_to_align() {
+        assert_eq!(system_layout(1000, 4).unwrap(), Layout::from_size_align(1000, 4).unwrap());
+        let asked = system_layout(1000, 128).unwrap();
+        assert_eq!((asked.size(), asked.align()), (1000 + 128 - MALLOC_ALIGN, MALLOC_ALIGN));
+        assert!(system_layout(usize::MAX - 100, 128).is_none() && system_layout(isize::MAX as usize, 64).is_none());
+        let mut held = Vec::new();
+        for align in (0..=21).map(|bit| 1usize << bit) {
+            for bytes in [1, 127, 4097] {
+                let block = Source::System.take(bytes, align).unwrap();
+                assert_eq!((block.base().as_ptr() as usize % align, block.bytes(), block.align()), (0, bytes, align));
+                // SAFETY: the block's own bytes.
+                unsafe { block.base().as_ptr().write_bytes(bytes as u8, bytes) };
+                held.push(block);
+            }
+        }
+        for block in &held {
+            // SAFETY: the block's own bytes, written above.
+            let kept = unsafe { core::slice::from_raw_parts(block.base().as_ptr(), block.bytes()) };
+            assert!(kept.iter().all(|&b| b == block.bytes() as u8));
         }
     }
 
