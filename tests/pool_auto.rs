@@ -65,6 +65,42 @@ fn inference(pool: &Pool, layers: u64, scale: usize, skip: u64) {
 }
 
 #[test]
+fn a_planned_block_that_grows_is_zero_past_its_old_size() {
+    let pool = pool();
+    for round in 0..12 {
+        // Sizes that take as many granules each time, but not as many bytes.
+        for (layer, bytes) in [(0, 5000), (1, 300), (2, 9000), (3, 700)] {
+            let bytes = bytes + (round + layer) % 3;
+            let mut p = pool.alloc_zeroed(bytes, 64).unwrap();
+            let mut held = bytes;
+            for grown in [bytes + 7, bytes - 40, bytes + 20, bytes * 3] {
+                // SAFETY: the block holds so many bytes.
+                let all = unsafe { std::slice::from_raw_parts(p.as_ptr(), held) };
+                let known = all.iter().take_while(|&&b| b == 0xAA).count();
+                assert!(all[known..].iter().all(|&b| b == 0), "round {round}: {held} bytes, {known} known");
+                // SAFETY: as above.
+                unsafe { p.write_bytes(0xAA, held) };
+                // SAFETY: only the returned pointer is used.
+                p = unsafe { pool.realloc_zeroed(Some(p), grown) }.unwrap();
+                let kept = held.min(grown);
+                held = grown;
+                // SAFETY: as above.
+                let all = unsafe { std::slice::from_raw_parts(p.as_ptr(), held) };
+                assert!(all[..kept].iter().all(|&b| b == 0xAA), "round {round}: contents");
+                assert!(all[kept..].iter().all(|&b| b == 0), "round {round}: {held} bytes, {kept} known");
+            }
+            // What comes here next must not find zeros by chance.
+            // SAFETY: as above.
+            unsafe { p.write_bytes(0xBB, held) };
+            // SAFETY: live, and nobody uses it any more.
+            unsafe { pool.free(p) }.unwrap();
+        }
+    }
+    pool.idle().unwrap();
+    assert!(pool.frame_stats().served > 0, "nothing was planned");
+}
+
+#[test]
 fn a_repeated_sequence_is_served_from_a_plan() {
     let pool = pool();
     give(&pool, take(&pool, 100, 0));
