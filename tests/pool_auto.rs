@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use std::ptr::NonNull;
 use std::sync::{mpsc, Mutex};
 
-use arenite::runtime::{DebugOptions, Pool, PoolConfig};
+use arenite::runtime::{DebugOptions, Fallback, Growth, Pool, PoolConfig};
 
 fn pool() -> Pool {
     Pool::new(PoolConfig { auto_frames: true, ..PoolConfig::default() }).unwrap()
@@ -62,6 +62,30 @@ fn inference(pool: &Pool, layers: u64, scale: usize, skip: u64) {
         }
     }
     live.into_iter().for_each(|b| give(pool, b));
+}
+
+#[test]
+fn a_block_of_the_fallback_keeps_its_alignment_inside_a_frame() {
+    let config =
+        PoolConfig { first_region: 1 << 20, growth: Growth::None, fallback: Fallback::System, ..PoolConfig::default() };
+    let pool = Pool::new(PoolConfig { auto_frames: true, ..config }).unwrap();
+    let mut outside: Vec<NonNull<u8>> = (0..4).map(|_| pool.alloc(2 << 20, 1 << 16).unwrap()).collect();
+    for _ in 0..4 {
+        inference(&pool, 40, 500, 99);
+    }
+    let served = pool.frame_stats().frames;
+    // Into the frame, and no further.
+    let begun: Vec<Block> = (0..3).map(|k| take(&pool, 500 * (1 + k * k) / 4, 1)).collect();
+    for (i, block) in outside.iter_mut().enumerate() {
+        // SAFETY: only the returned pointer is used.
+        *block = unsafe { pool.realloc(Some(*block), (2 << 20) + 1 + i) }.unwrap();
+        assert!((block.as_ptr() as usize).is_multiple_of(1 << 16), "{block:?}");
+    }
+    assert!(served > 0, "nothing was planned");
+    begun.into_iter().for_each(|b| give(&pool, b));
+    // SAFETY: live, and nobody uses them any more.
+    outside.into_iter().for_each(|p| unsafe { pool.free(p) }.unwrap());
+    pool.idle().unwrap();
 }
 
 #[test]

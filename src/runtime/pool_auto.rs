@@ -272,9 +272,12 @@ impl Pool {
     }
 
     fn align_of(&self, block: NonNull<u8>) -> u64 {
-        let Some((mut inner, slot, offset)) = self.locate(block) else { return 1 };
-        let Some(region) = &mut inner.regions[slot] else { return 1 };
-        region.heap.find(offset).and_then(|h| region.heap.align_of(h)).unwrap_or(1)
+        let inside = self.locate(block).and_then(|(mut inner, slot, offset)| {
+            let heap = &mut inner.regions[slot].as_mut()?.heap;
+            heap.find(offset).and_then(|handle| heap.align_of(handle))
+        });
+        let outside = || self.shared.outside.lock().layout(block).map(|(_, align)| align as u64);
+        inside.or_else(outside).unwrap_or(1)
     }
 
     /// Tells the streams of a free. True where a frame in progress has taken the block back.
