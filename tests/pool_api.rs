@@ -342,7 +342,8 @@ fn a_source_that_gives_the_same_memory_twice_is_refused() {
     let source =
         RegionSource::Functions(Callbacks { allocate: get, deallocate: put, user: memory.as_mut_ptr().cast() });
     for shards in [1, 3] {
-        (GIVEN.store(0, Ordering::SeqCst), TAKEN.store(0, Ordering::SeqCst));
+        GIVEN.store(0, Ordering::SeqCst);
+        TAKEN.store(0, Ordering::SeqCst);
         let growth = Growth::Exact { at_least: 1 << 16 };
         let pool = Pool::new(PoolConfig { source, growth, shards, ..PoolConfig::default() }).unwrap();
         let first = pool.alloc(60_000, 64).unwrap();

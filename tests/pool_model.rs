@@ -230,23 +230,19 @@ impl Model {
         let which = self.rng.below(8);
         let frame = (!self.frames.is_empty()).then(|| self.rng.below(self.frames.len() as u64) as usize);
         // SAFETY: the model forgets a block that was freed.
-        unsafe {
-            match (which, frame) {
-                (0, _) => {
-                    let wrong = block.bytes + 1 + self.rng.below(5000) as usize;
-                    let good = |bytes| self.pool.good_size(bytes);
-                    // Planned blocks know their size in granules.
-                    if good(wrong) != good(block.bytes) && self.pool.free_sized(p, wrong).is_ok() {
-                        assert!(!self.exact, "{}: freed as {wrong} bytes: {block:?}", self.name);
-                        self.forget(p);
-                        return;
-                    }
-                    self.pool.free_sized(p, block.bytes)
-                }
-                (1, _) => self.pool.free_sized(p, block.bytes),
-                (2..=5, Some(frame)) => self.frames[frame].frame.free(p),
-                _ => self.pool.free(p),
-            }
+        let sized = |bytes| unsafe { self.pool.free_sized(p, bytes) };
+        let wrong = block.bytes + 1 + self.rng.below(5000) as usize;
+        // Planned blocks know their size in granules.
+        if which == 0 && self.pool.good_size(wrong) != self.pool.good_size(block.bytes) && sized(wrong).is_ok() {
+            assert!(!self.exact, "{}: freed as {wrong} bytes: {block:?}", self.name);
+            self.forget(p);
+            return;
+        }
+        match (which, frame) {
+            (0 | 1, _) => sized(block.bytes),
+            // SAFETY: as above.
+            (2..=5, Some(frame)) => unsafe { self.frames[frame].frame.free(p) },
+            _ => pool_support::free(&self.pool, p),
         }
         .unwrap_or_else(|e| panic!("{}: {block:?} at {p:?}: {e}", self.name));
         self.forget(p);
@@ -266,13 +262,15 @@ impl Model {
         };
         let which = self.rng.below(4);
         let frame = (!self.frames.is_empty()).then(|| self.rng.below(self.frames.len() as u64) as usize);
-        // SAFETY: the model uses the returned pointer only.
-        let new: Result<_, Refusal> = unsafe {
-            match (which, frame) {
-                (0, _) => self.pool.realloc_with(Some(p), bytes, self.rng.below(4096) as usize),
-                (1, Some(frame)) => self.frames[frame].frame.realloc(p, bytes, block.align),
-                _ => self.pool.realloc(Some(p), bytes),
+        let new: Result<_, Refusal> = match (which, frame) {
+            (0, _) => {
+                let headroom = self.rng.below(4096) as usize;
+                // SAFETY: the model uses the returned pointer only.
+                unsafe { self.pool.realloc_with(Some(p), bytes, headroom) }
             }
+            // SAFETY: as above.
+            (1, Some(frame)) => unsafe { self.frames[frame].frame.realloc(p, bytes, block.align) },
+            _ => pool_support::realloc(&self.pool, p, bytes),
         };
         match new {
             Ok(new) => {
