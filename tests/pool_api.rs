@@ -302,6 +302,86 @@ fn br_42_a_zeroing_resize_clears_what_a_shrink_left() {
 }
 
 #[test]
+fn a_resize_keeps_all_that_could_be_used() {
+    let poison = DebugOptions { poison: true, quarantine: 4096, ..DebugOptions::default() };
+    let configs = [
+        PoolConfig::default(),
+        PoolConfig { debug: poison, ..PoolConfig::default() },
+        PoolConfig { auto_frames: true, ..PoolConfig::default() },
+        PoolConfig { tail: Tail::Exclusive(30), shards: 2, ..PoolConfig::default() },
+    ];
+    for config in configs {
+        let pool = Pool::new(config).unwrap();
+        for round in 0..20 {
+            let p = pool.alloc(100, 64).unwrap();
+            let neighbour = pool.alloc(100, 64).unwrap();
+            let usable = pool.usable_size(p).unwrap();
+            fill(p, 0, usable, round);
+            let p = realloc(&pool, p, 5000).unwrap();
+            assert!(holds(p, usable, round));
+            free(&pool, p).unwrap();
+            free(&pool, neighbour).unwrap();
+        }
+    }
+}
+
+#[test]
+fn a_source_that_gives_the_same_memory_twice_is_refused() {
+    static GIVEN: AtomicI64 = AtomicI64::new(0);
+    static TAKEN: AtomicI64 = AtomicI64::new(0);
+    unsafe extern "C" fn get(user: *mut core::ffi::c_void, _: usize, align: usize) -> *mut core::ffi::c_void {
+        GIVEN.fetch_add(1, Ordering::SeqCst);
+        // Another place in the same memory each time.
+        let shift = GIVEN.load(Ordering::SeqCst) as usize * 4096;
+        user.wrapping_byte_add(user.align_offset(align.max(4096)) + shift)
+    }
+    unsafe extern "C" fn put(_: *mut core::ffi::c_void, _: *mut core::ffi::c_void, _: usize, _: usize) {
+        TAKEN.fetch_add(1, Ordering::SeqCst);
+    }
+    let mut memory = vec![0u8; 1 << 20];
+    let source =
+        RegionSource::Functions(Callbacks { allocate: get, deallocate: put, user: memory.as_mut_ptr().cast() });
+    for shards in [1, 3] {
+        GIVEN.store(0, Ordering::SeqCst);
+        TAKEN.store(0, Ordering::SeqCst);
+        let growth = Growth::Exact { at_least: 1 << 16 };
+        let pool = Pool::new(PoolConfig { source, growth, shards, ..PoolConfig::default() }).unwrap();
+        let first = pool.alloc(60_000, 64).unwrap();
+        fill(first, 0, 60_000, 9);
+        let before = (pool.fingerprint(), pool.stats().reserved);
+        let refused = pool.alloc(60_000, 64).unwrap_err();
+        assert_eq!((refused.error.kind, (pool.fingerprint(), pool.stats().reserved)), (Kind::NoMemory, before));
+        assert_eq!(TAKEN.load(Ordering::SeqCst), 0, "what is in use was given back");
+        assert!(holds(first, 60_000, 9) && pool.stats().regions == 1);
+        free(&pool, first).unwrap();
+        drop(pool);
+        assert_eq!(TAKEN.load(Ordering::SeqCst), 1);
+    }
+}
+
+#[test]
+fn a_buffer_lent_by_two_threads_at_once_is_taken_once() {
+    let mut buffer = vec![0u8; 1 << 18];
+    let start = buffer.as_mut_ptr() as usize;
+    for shards in [1, 3] {
+        for _ in 0..300 {
+            let pool = Pool::new(PoolConfig { shards, ..fixed(0) }).unwrap();
+            let barrier = std::sync::Barrier::new(2);
+            let lend = || {
+                barrier.wait();
+                // SAFETY: the buffer outlives the pool; that the second use of it is refused is the test.
+                unsafe { pool.lend(NonNull::new(start as *mut u8).unwrap(), 1 << 18) }.is_ok()
+            };
+            let taken = std::thread::scope(|s| {
+                let other = s.spawn(lend);
+                u32::from(lend()) + u32::from(other.join().unwrap())
+            });
+            assert_eq!((taken, pool.stats().regions), (1, shards as u32));
+        }
+    }
+}
+
+#[test]
 fn growth_stops_at_the_cap_and_says_what_is_free() {
     let config = PoolConfig { growth: Growth::Geometric { first: 1 << 16 }, cap: 1 << 20, ..PoolConfig::default() };
     let pool = Pool::new(config).unwrap();

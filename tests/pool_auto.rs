@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use std::ptr::NonNull;
 use std::sync::{mpsc, Mutex};
 
-use arenite::runtime::{DebugOptions, Pool, PoolConfig};
+use arenite::runtime::{DebugOptions, Fallback, Growth, Pool, PoolConfig};
 
 fn pool() -> Pool {
     Pool::new(PoolConfig { auto_frames: true, ..PoolConfig::default() }).unwrap()
@@ -62,6 +62,66 @@ fn inference(pool: &Pool, layers: u64, scale: usize, skip: u64) {
         }
     }
     live.into_iter().for_each(|b| give(pool, b));
+}
+
+#[test]
+fn a_block_of_the_fallback_keeps_its_alignment_inside_a_frame() {
+    let config =
+        PoolConfig { first_region: 1 << 20, growth: Growth::None, fallback: Fallback::System, ..PoolConfig::default() };
+    let pool = Pool::new(PoolConfig { auto_frames: true, ..config }).unwrap();
+    let mut outside: Vec<NonNull<u8>> = (0..4).map(|_| pool.alloc(2 << 20, 1 << 16).unwrap()).collect();
+    for _ in 0..4 {
+        inference(&pool, 40, 500, 99);
+    }
+    let served = pool.frame_stats().frames;
+    // Into the frame, and no further.
+    let begun: Vec<Block> = (0..3).map(|k| take(&pool, 500 * (1 + k * k) / 4, 1)).collect();
+    for (i, block) in outside.iter_mut().enumerate() {
+        // SAFETY: only the returned pointer is used.
+        *block = unsafe { pool.realloc(Some(*block), (2 << 20) + 1 + i) }.unwrap();
+        assert!((block.as_ptr() as usize).is_multiple_of(1 << 16), "{block:?}");
+    }
+    assert!(served > 0, "nothing was planned");
+    begun.into_iter().for_each(|b| give(&pool, b));
+    // SAFETY: live, and nobody uses them any more.
+    outside.into_iter().for_each(|p| unsafe { pool.free(p) }.unwrap());
+    pool.idle().unwrap();
+}
+
+#[test]
+fn a_planned_block_that_grows_is_zero_past_its_old_size() {
+    let pool = pool();
+    for round in 0..12 {
+        // Sizes that take as many granules each time, but not as many bytes.
+        for (layer, bytes) in [(0, 5000), (1, 300), (2, 9000), (3, 700)] {
+            let bytes = bytes + (round + layer) % 3;
+            let mut p = pool.alloc_zeroed(bytes, 64).unwrap();
+            let mut held = bytes;
+            for grown in [bytes + 7, bytes - 40, bytes + 20, bytes * 3] {
+                // SAFETY: the block holds so many bytes.
+                let all = unsafe { std::slice::from_raw_parts(p.as_ptr(), held) };
+                let known = all.iter().take_while(|&&b| b == 0xAA).count();
+                assert!(all[known..].iter().all(|&b| b == 0), "round {round}: {held} bytes, {known} known");
+                // SAFETY: as above.
+                unsafe { p.write_bytes(0xAA, held) };
+                // SAFETY: only the returned pointer is used.
+                p = unsafe { pool.realloc_zeroed(Some(p), grown) }.unwrap();
+                let kept = held.min(grown);
+                held = grown;
+                // SAFETY: as above.
+                let all = unsafe { std::slice::from_raw_parts(p.as_ptr(), held) };
+                assert!(all[..kept].iter().all(|&b| b == 0xAA), "round {round}: contents");
+                assert!(all[kept..].iter().all(|&b| b == 0), "round {round}: {held} bytes, {kept} known");
+            }
+            // What comes here next must not find zeros by chance.
+            // SAFETY: as above.
+            unsafe { p.write_bytes(0xBB, held) };
+            // SAFETY: live, and nobody uses it any more.
+            unsafe { pool.free(p) }.unwrap();
+        }
+    }
+    pool.idle().unwrap();
+    assert!(pool.frame_stats().served > 0, "nothing was planned");
 }
 
 #[test]

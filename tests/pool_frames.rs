@@ -249,6 +249,25 @@ fn a_block_that_grew_grows_where_it_is_in_later_frames() {
     assert!(pool.destroy().is_ok());
 }
 
+#[test]
+fn a_planned_block_is_freed_with_any_size_it_may_have() {
+    let pool = pool(1 << 20);
+    for sizes in [vec![200, 5000], vec![200], vec![200, 3000], vec![200, 5000, 100]] {
+        let mut frame = pool.frame_begin(3);
+        let mut block = frame.alloc(200, 64).unwrap();
+        for &bytes in &sizes[1..] {
+            // SAFETY: only the returned pointer is used.
+            block = unsafe { frame.realloc(block, bytes, 64) }.unwrap();
+        }
+        let last = *sizes.last().unwrap();
+        // SAFETY: a size no block can have is refused.
+        let free = |bytes| unsafe { pool.free_sized(block, bytes) };
+        assert!(free(6000).is_err() && free(usize::MAX).is_err());
+        free(last).unwrap();
+    }
+    assert_eq!(pool.frame_stats().recorded, 1);
+}
+
 /// A request of a few bytes more than was recorded is served from the plan while it takes as many granules: a move then takes
 /// all that the host may have written, not only as much as was recorded.
 #[test]

@@ -166,7 +166,7 @@ impl<P: Deref<Target = Pool>> Frame<P> {
         let (old, kept) = match self.planned(block) {
             // It was handed out for any size of as many granules, so all of it may be in use.
             Some((held, recorded)) => (recorded, held),
-            None => self.pool.size_of(block).map(|size| (size.1, size.1)).ok_or_else(|| wrong(&self.pool))?,
+            None => self.pool.size_of(block).map(|size| (size.1, size.0)).ok_or_else(|| wrong(&self.pool))?,
         };
         // Compared with what was asked for, not with what the block holds, so that a recording and its replays agree.
         if bytes <= old {

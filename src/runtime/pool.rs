@@ -52,7 +52,7 @@ impl Inner {
         Ok(inner)
     }
 
-    fn overlaps(&self, from: usize, bytes: usize) -> bool {
+    pub(crate) fn overlaps(&self, from: usize, bytes: usize) -> bool {
         self.bounds.iter().any(|&(base, held)| base < from.saturating_add(bytes) && from < base + held)
     }
 
@@ -212,11 +212,6 @@ impl Pool {
         if bytes > isize::MAX as usize || end.is_none() {
             return Err(Error::argument("the buffer ends past the address space").needed(bytes as u64));
         }
-        let overlaps = |s: &Lock<Inner>| s.lock().overlaps(start.as_ptr() as usize, bytes);
-        if self.shards().any(overlaps) {
-            let error = Error::argument("the buffer overlaps a region of the pool");
-            return Err(error.needed(start.as_ptr() as u64));
-        }
         let count = self.shared.more.len() + 1;
         let part = bytes / count / LEND_UNIT * LEND_UNIT;
         let count = if part == 0 { 1 } else { count };
@@ -231,14 +226,18 @@ impl Pool {
             let s = &self.shared;
             made.push(Region::new(shard as u32, start, len, s.region_tail, s.config.max_blocks, Backing::Lent)?);
         }
-        let full = |shard: usize| self.shard(shard).lock().is_full();
+        // Looked at and added in one piece: another thread may be adding a region, too.
+        let mut held = self.lock_all();
+        if held.iter().flatten().any(|inner| inner.overlaps(start.as_ptr() as usize, bytes)) {
+            let error = Error::argument("the buffer overlaps a region of the pool");
+            return Err(error.needed(start.as_ptr() as u64));
+        }
         let refusal = || Error::capacity("a pool has at most 64 regions").available(MAX_REGIONS as u64);
-        if (0..count).any(full) {
+        if held.iter().flatten().take(count).any(|inner| inner.is_full()) {
             return Err(refusal());
         }
-        for (shard, region) in made.into_iter().enumerate() {
-            let refused = self.shard(shard).lock().insert(region);
-            refused.map_err(|_| refusal())?;
+        for (inner, region) in held.iter_mut().flatten().zip(made) {
+            inner.insert(region).map_err(|_| refusal())?;
         }
         Ok(())
     }
@@ -255,8 +254,9 @@ impl Pool {
     /// Allocates and fills with zeros.
     pub fn alloc_zeroed(&self, bytes: usize, align: usize) -> Result<NonNull<u8>, Refusal> {
         let block = self.alloc(bytes, align)?;
-        // SAFETY: the block is new, so it is ours alone, and holds `bytes` bytes.
-        unsafe { block.write_bytes(0, bytes) };
+        let known = self.zeroed_to(block, bytes);
+        // SAFETY: the block is new, so it is ours alone, and holds that many bytes.
+        unsafe { block.write_bytes(0, known) };
         Ok(block)
     }
 

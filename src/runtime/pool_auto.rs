@@ -239,7 +239,7 @@ impl Pool {
         headroom: usize,
     ) -> Result<NonNull<u8>, Refusal> {
         let slot = thread_number().map(|n| &streams.slots[n % STREAMS]);
-        let Some((_, requested)) = self.size_of(old) else {
+        let Some((used, requested)) = self.size_of(old) else {
             return Err(self.refuse(self.bad_pointer(), &Request::new(bytes as u64, 1)));
         };
         let planned = self.planned_size(old).map(|(_, align)| align);
@@ -264,7 +264,7 @@ impl Pool {
         let align = planned.unwrap_or_else(|| self.align_of(old));
         let new = self.alloc_streamed(streams, &Request::new(bytes as u64, align))?;
         // SAFETY: the new block is another one, so the ranges are apart; both hold the smaller size.
-        unsafe { new.copy_from_nonoverlapping(old, requested.min(bytes)) };
+        unsafe { new.copy_from_nonoverlapping(old, used.min(bytes)) };
         // SAFETY: the caller uses the new pointer only.
         let freed = unsafe { self.free(old) };
         debug_assert!(freed.is_ok(), "the old block was live a moment ago");
@@ -272,9 +272,12 @@ impl Pool {
     }
 
     fn align_of(&self, block: NonNull<u8>) -> u64 {
-        let Some((mut inner, slot, offset)) = self.locate(block) else { return 1 };
-        let Some(region) = &mut inner.regions[slot] else { return 1 };
-        region.heap.find(offset).and_then(|h| region.heap.align_of(h)).unwrap_or(1)
+        let inside = self.locate(block).and_then(|(mut inner, slot, offset)| {
+            let heap = &mut inner.regions[slot].as_mut()?.heap;
+            heap.find(offset).and_then(|handle| heap.align_of(handle))
+        });
+        let outside = || self.shared.outside.lock().layout(block).map(|(_, align)| align as u64);
+        inside.or_else(outside).unwrap_or(1)
     }
 
     /// Tells the streams of a free. True where a frame in progress has taken the block back.

@@ -6,7 +6,7 @@ use std::alloc::{GlobalAlloc, Layout, System};
 use super::os::rest;
 use super::pool::{Pool, MAX_REGIONS};
 use super::pool_config::{Fallback, Growth, Refusal, Tail};
-use super::region::{page_size, Region};
+use super::region::{page_size, Backing, Region};
 use crate::error::Error;
 use crate::heap::{Fault, Node, Request, Side, GRANULE, MAX_EXTRA};
 
@@ -350,7 +350,21 @@ impl Pool {
             inner.reserved = inner.reserved - bytes as u64 + reserved;
         };
         let refused = match region {
-            Ok(region) => self.shard(shard).lock().insert(region).err(),
+            Ok(mut region) => {
+                let mut held = self.lock_all();
+                if held.iter().flatten().any(|inner| inner.overlaps(region.base, region.bytes)) {
+                    drop(held);
+                    settle(0);
+                    // Not given back, either: that would free what is in use.
+                    region.backing = Backing::Lent;
+                    let twice = Error::no_memory("the memory source returned memory that the pool has already");
+                    return Err(twice.needed(bytes as u64));
+                }
+                match &mut held[shard] {
+                    Some(inner) => inner.insert(region).err(),
+                    None => Some(region),
+                }
+            }
             Err(error) => {
                 settle(0);
                 return Err(error);
@@ -392,9 +406,10 @@ impl Pool {
     pub(crate) fn free_slow(&self, block: NonNull<u8>, bytes: Option<u64>) -> Result<(), Error> {
         let known = self.size_of(block);
         if let (Some((_, requested)), Some(bytes)) = (known, bytes) {
-            // A planned block's size is known in granules only.
-            let planned = || self.planned_size(block).is_some() && self.good_size(bytes as usize) == Some(requested);
-            if requested as u64 != bytes && !planned() {
+            // A planned block keeps its place when it gets smaller, and one that grew when it was recorded holds more than it
+            // is handed out for: any size it has room for may be the one the host knows.
+            let room = || usize::try_from(bytes).is_ok_and(|b| self.good_size(b).is_some_and(|held| held <= requested));
+            if requested as u64 != bytes && !(room() && self.planned_size(block).is_some()) {
                 self.lock().bad += 1;
                 let wrong = Error::argument("the size does not match the block");
                 return Err(wrong.needed(bytes).available(requested as u64));

@@ -10,16 +10,16 @@ use crate::heap::{Fault, Request, Side};
 enum Step {
     Done(NonNull<u8>),
     /// The block now starts lower; so many bytes of old contents have yet to be moved down.
-    Down(NonNull<u8>, u64),
-    /// It has to move; bytes asked for so far and the alignment to keep.
-    Move(u64, u64),
+    Down(NonNull<u8>, usize),
+    /// It has to move; bytes that the host may have used and the alignment to keep.
+    Move(usize, u64),
     Wrong,
     Failed(Fault),
 }
 
 impl Pool {
-    /// Resizes a block, keeping its contents up to the smaller size and its alignment. Null allocates at 128; 0 bytes
-    /// keep a block of their own.
+    /// Resizes a block, keeping its contents up to the smaller size and its alignment. What [`Pool::usable_size`] tells of
+    /// the old block is kept, too: a host may have used it. Null allocates at 128; 0 bytes keep a block of their own.
     ///
     /// In place where it can be, then down into free space before the block, then elsewhere. On a [`Refusal`] the old
     /// block is untouched; kind `Argument` where no live block starts there.
@@ -75,21 +75,21 @@ impl Pool {
             let known = debug.and_then(|debug| debug.layout(old));
             let known = known.or_else(|| self.shared.outside.lock().layout(old).map(|(b, a)| (b, a as u64)));
             let (requested, align) = known.ok_or_else(|| self.refuse(self.bad_pointer(), &asked))?;
+            let used = self.usable_size(old).unwrap_or(requested);
             // SAFETY: the caller's contract.
-            return unsafe { self.move_block(old, requested as u64, bytes, headroom, align) };
+            return unsafe { self.move_block(old, used, bytes, headroom, align) };
         }
         let overhead = self.overhead();
         match self.resize_step(old, bytes as u64, headroom as u64) {
             Step::Done(block) => Ok(block),
-            Step::Down(new, requested) => {
-                let kept = (requested as usize).min(bytes);
+            Step::Down(new, kept) => {
                 // SAFETY: both ranges lie in the block, which holds the old contents and the new place; they may overlap.
                 unsafe { new.copy_from(old, kept) };
                 self.settle(new, bytes as u64);
                 Ok(new)
             }
             // SAFETY: the caller's contract.
-            Step::Move(requested, align) => unsafe { self.move_block(old, requested, bytes, headroom, align) },
+            Step::Move(used, align) => unsafe { self.move_block(old, used, bytes, headroom, align) },
             Step::Wrong => {
                 // Taken out first: a guard inside `match` would be held while the block moves.
                 let outside = self.shared.outside.lock().layout(old);
@@ -97,9 +97,7 @@ impl Pool {
                     || self.planned_size(old).map(|(held, align)| ((held - overhead) as usize, align as usize));
                 match outside.or_else(planned) {
                     // SAFETY: the caller's contract.
-                    Some((requested, align)) => unsafe {
-                        self.move_block(old, requested as u64, bytes, headroom, align as u64)
-                    },
+                    Some((used, align)) => unsafe { self.move_block(old, used, bytes, headroom, align as u64) },
                     None => Err(self.refuse(self.bad_pointer(), &asked)),
                 }
             }
@@ -121,14 +119,22 @@ impl Pool {
         };
         // SAFETY: the same contract.
         let new = unsafe { self.realloc(block, bytes) }?;
-        if bytes > old {
-            // SAFETY: `old` is inside the block, which holds `bytes` bytes.
-            let grown = unsafe { new.add(old) };
-            // The count is the size asked for, not the block's: a shrink leaves old bytes in the slack.
-            // SAFETY: `[old, bytes)` lies in the block, which is the caller's alone.
-            unsafe { grown.write_bytes(0, bytes - old) };
-        }
+        // The count is the size asked for, not the block's: a shrink leaves old bytes in the slack.
+        let (from, to) = (old.min(bytes), self.zeroed_to(new, bytes));
+        // SAFETY: `from` is inside the block, which holds `to` bytes.
+        let grown = unsafe { new.add(from) };
+        // SAFETY: `[from, to)` lies in the block, which is the caller's alone.
+        unsafe { grown.write_bytes(0, to - from) };
         Ok(new)
+    }
+
+    /// Up to where a block of `bytes` zeroed bytes has to be zero. A planned block does not know what it was asked for, and
+    /// takes all it holds for its old size when it grows: all of that, then.
+    pub(crate) fn zeroed_to(&self, block: NonNull<u8>, bytes: usize) -> usize {
+        match &self.shared.streams {
+            Some(_) => self.usable_size(block).map_or(bytes, |usable| usable.max(bytes)),
+            None => bytes,
+        }
     }
 
     fn resize_step(&self, old: NonNull<u8>, bytes: u64, headroom: u64) -> Step {
@@ -136,7 +142,7 @@ impl Pool {
         let Some((mut inner, slot, offset)) = self.locate(old) else { return Step::Wrong };
         let Some(region) = &mut inner.regions[slot] else { return Step::Wrong };
         let Some(handle) = region.heap.find(offset) else { return Step::Wrong };
-        let (requested, align) = match (region.heap.size(handle), region.heap.align_of(handle)) {
+        let (used, align) = match (region.heap.size(handle), region.heap.align_of(handle)) {
             (Some((held, requested)), Some(align)) => {
                 // Growing within headroom reserved before keeps what is left of it.
                 if bytes > requested && bytes + overhead <= held {
@@ -145,7 +151,7 @@ impl Pool {
                         return Step::Done(old);
                     }
                 }
-                (requested, align)
+                (held.saturating_sub(overhead).max(requested) as usize, align)
             }
             _ => return Step::Wrong,
         };
@@ -160,10 +166,11 @@ impl Pool {
         match region.heap.grow_down(handle, bytes, overhead) {
             Ok(Some((moved, _))) => {
                 let new = region.pointer(moved.offset());
-                inner.moved_bytes += requested;
-                Step::Down(new, requested)
+                let kept = used.min(usize::try_from(bytes).unwrap_or(used));
+                inner.moved_bytes += kept as u64;
+                Step::Down(new, kept)
             }
-            Ok(None) | Err(Fault::TooLarge) => Step::Move(requested, align),
+            Ok(None) | Err(Fault::TooLarge) => Step::Move(used, align),
             Err(fault) => Step::Failed(fault),
         }
     }
@@ -180,11 +187,11 @@ impl Pool {
     }
 
     /// # Safety
-    /// `old` is live with `requested` bytes, and the caller's alone.
+    /// `old` is live with `used` bytes, and the caller's alone.
     unsafe fn move_block(
         &self,
         old: NonNull<u8>,
-        requested: u64,
+        used: usize,
         bytes: usize,
         headroom: usize,
         align: u64,
@@ -198,7 +205,7 @@ impl Pool {
                 Ok(new) => new,
             },
         };
-        let kept = (requested as usize).min(bytes);
+        let kept = used.min(bytes);
         // SAFETY: the new block is another one, so the ranges are apart; both hold `kept` bytes.
         unsafe { new.copy_from_nonoverlapping(old, kept) };
         self.lock().moved_bytes += kept as u64;

@@ -15,6 +15,7 @@ pub enum RegionSource {
     /// The same, aligned to 2 MiB and advised to use huge pages.
     MapHuge,
     /// The caller's functions, called from whatever thread needs memory, outside any lock. They must not call the pool.
+    /// Memory that the pool has already is refused and not given back.
     Functions(Callbacks),
     /// The same, and what the functions give is anonymous private memory of whole pages: free ones are given back to the
     /// system by `madvise`, after which they read as zeros.
