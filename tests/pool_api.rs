@@ -5,7 +5,7 @@ mod pool_support;
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
 use std::ptr::NonNull;
-use std::sync::atomic::{AtomicI64, Ordering};
+use std::sync::atomic::{AtomicI64, AtomicPtr, Ordering};
 use std::sync::Arc;
 
 use arenite::error::Kind;
@@ -356,6 +356,39 @@ fn a_source_that_gives_the_same_memory_twice_is_refused() {
         free(&pool, first).unwrap();
         drop(pool);
         assert_eq!(TAKEN.load(Ordering::SeqCst), 1);
+    }
+}
+
+/// A source that keeps its own records in the pool that it feeds: the request inside it grows the pool, too.
+#[test]
+fn a_source_may_ask_its_own_pool() {
+    static POOL: AtomicPtr<Pool> = AtomicPtr::new(std::ptr::null_mut());
+    static DEPTH: AtomicI64 = AtomicI64::new(0);
+    unsafe extern "C" fn get(_: *mut core::ffi::c_void, bytes: usize, align: usize) -> *mut core::ffi::c_void {
+        // SAFETY: set to a pool that outlives its use here.
+        let pool = unsafe { POOL.load(Ordering::SeqCst).as_ref() };
+        if DEPTH.fetch_add(1, Ordering::SeqCst) == 0 {
+            if let Some(pool) = pool {
+                assert!(pool.alloc(1000, 64).is_ok());
+            }
+        }
+        DEPTH.fetch_sub(1, Ordering::SeqCst);
+        // SAFETY: the size is not 0.
+        unsafe { std::alloc::alloc(Layout::from_size_align(bytes, align).unwrap()) }.cast()
+    }
+    unsafe extern "C" fn put(_: *mut core::ffi::c_void, data: *mut core::ffi::c_void, bytes: usize, align: usize) {
+        // SAFETY: as `get` made it.
+        unsafe { std::alloc::dealloc(data.cast(), Layout::from_size_align(bytes, align).unwrap()) };
+    }
+    let source = RegionSource::Functions(Callbacks { allocate: get, deallocate: put, user: std::ptr::null_mut() });
+    for shards in [1, 3] {
+        let growth = Growth::Exact { at_least: 1 << 16 };
+        let pool = Pool::new(PoolConfig { source, growth, shards, ..PoolConfig::default() }).unwrap();
+        POOL.store((&raw const pool).cast_mut(), Ordering::SeqCst);
+        let blocks = [300_000, 2000, 300_000].map(|bytes| pool.alloc(bytes, 64).unwrap());
+        pool.check().unwrap();
+        POOL.store(std::ptr::null_mut(), Ordering::SeqCst);
+        assert!(blocks.iter().all(|&b| free(&pool, b).is_ok()));
     }
 }
 

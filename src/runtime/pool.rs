@@ -34,8 +34,8 @@ pub(crate) struct Inner {
     pub(crate) trimming: u32,
     /// Threads that add a region at the moment: one, or a few where that takes very long. In the first shard only.
     pub(crate) growing: u32,
-    /// Their process.
-    pub(crate) grower: u32,
+    /// The process and the thread of the last of them.
+    pub(crate) grower: (u32, u32),
     pub(crate) grown: u64,
     pub(crate) moved_bytes: u64,
     pub(crate) trimmed_bytes: u64,

@@ -6,6 +6,7 @@ use std::alloc::{GlobalAlloc, Layout, System};
 use super::os::rest;
 use super::pool::{Pool, MAX_REGIONS};
 use super::pool_config::{Fallback, Growth, Refusal, Tail};
+use super::pool_shards::thread_number;
 use super::region::{page_size, Backing, Region};
 use crate::error::Error;
 use crate::heap::{Fault, Node, Request, Side, GRANULE, MAX_EXTRA};
@@ -218,16 +219,17 @@ impl Pool {
 
     /// Waits while another thread adds a region: a crowd that finds the pool full would else add one each. By time and not by
     /// turns alone, as many cores take a thousand turns in less than one page fault. Not for ever, as the source may wait for
-    /// this thread. Returns how often the pool has grown. To be followed by [`Pool::end_growth`].
+    /// this thread, and not at all where this thread is inside the source. Returns how often the pool has grown. To be followed by [`Pool::end_growth`].
     fn begin_growth(&self) -> u64 {
-        let process = std::process::id();
+        let (process, thread) = (std::process::id(), thread_number());
         for look in 1..=GROWTH_LOOKS {
             let mut inner = self.lock();
-            if inner.grower != process {
+            if inner.grower.0 != process {
                 // Whoever was growing is on the far side of a fork.
-                (inner.grower, inner.growing) = (process, 0);
+                inner.growing = 0;
             }
-            if inner.growing == 0 || look == GROWTH_LOOKS {
+            if inner.growing == 0 || inner.grower.1 == thread || look == GROWTH_LOOKS {
+                inner.grower = (process, thread);
                 inner.growing += 1;
                 return inner.grown;
             }

@@ -20,8 +20,8 @@ pub(crate) const SHARDED: u32 = 1 << 31;
 #[repr(align(128))]
 pub(crate) struct Padded(pub(crate) Lock<Inner>);
 
-/// Which shard a thread begins with: threads are dealt over the shards in the order in which they first come.
-fn thread_number() -> u32 {
+/// A number of this thread's own, in the order in which threads first come. Which shard a thread begins with follows from it.
+pub(crate) fn thread_number() -> u32 {
     static NEXT: AtomicU32 = AtomicU32::new(0);
     std::thread_local! {
         // Constant and without a destructor, so that it works at any time of a thread's life; 0 for not yet.
