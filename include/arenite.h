@@ -2211,8 +2211,8 @@ arenite_status_t arenite_arena_destroy(struct arenite_arena_t *arena);
  * Creates a pool. `options` may be null: memory comes from the system as it is needed, without limit.
  *
  * Returns: `ARENITE_OK`; `ARENITE_ERR_NULL`, `ARENITE_ERR_ARGUMENT`, `ARENITE_ERR_NO_MEMORY`; `ARENITE_ERR_CAPACITY`
- * where the buffer is too small for one block, or `first_region` above `cap`, with the exact amount. Ownership: `*out` is the caller's until
- * `arenite_pool_destroy`; a buffer is kept until then. `failure` may be null.
+ * where the buffer is too small for one block, or `first_region` above `cap`, with the exact amount.
+ * Ownership: `*out` is the caller's until `arenite_pool_destroy`; a buffer is kept until then. `failure` may be null.
  */
 ARENITE_NODISCARD
 arenite_status_t arenite_pool_create(const struct arenite_pool_options_t *options,

@@ -27,8 +27,8 @@ impl Opaque for arenite_pool_t {
 /// Creates a pool. `options` may be null: memory comes from the system as it is needed, without limit.
 ///
 /// Returns: `ARENITE_OK`; `ARENITE_ERR_NULL`, `ARENITE_ERR_ARGUMENT`, `ARENITE_ERR_NO_MEMORY`; `ARENITE_ERR_CAPACITY`
-/// where the buffer is too small for one block, or `first_region` above `cap`, with the exact amount. Ownership: `*out` is the caller's until
-/// `arenite_pool_destroy`; a buffer is kept until then. `failure` may be null.
+/// where the buffer is too small for one block, or `first_region` above `cap`, with the exact amount.
+/// Ownership: `*out` is the caller's until `arenite_pool_destroy`; a buffer is kept until then. `failure` may be null.
 ///
 /// # Safety
 /// `options` is null or a struct of its `struct_size`; a buffer in it is writable for its size and used by nobody else while
