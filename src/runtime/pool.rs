@@ -212,6 +212,10 @@ impl Pool {
         if bytes > isize::MAX as usize || end.is_none() {
             return Err(Error::argument("the buffer ends past the address space").needed(bytes as u64));
         }
+        let overlap = || Err(Error::argument("the buffer overlaps a region of the pool").needed(start.as_ptr() as u64));
+        if self.shards().any(|shard| shard.lock().overlaps(start.as_ptr() as usize, bytes)) {
+            return overlap();
+        }
         let count = self.shared.more.len() + 1;
         let part = bytes / count / LEND_UNIT * LEND_UNIT;
         let count = if part == 0 { 1 } else { count };
@@ -226,11 +230,10 @@ impl Pool {
             let s = &self.shared;
             made.push(Region::new(shard as u32, start, len, s.region_tail, s.config.max_blocks, Backing::Lent)?);
         }
-        // Looked at and added in one piece: another thread may be adding a region, too.
+        // Looked at again and added in one piece: another thread may be adding a region, too.
         let mut held = self.lock_all();
         if held.iter().flatten().any(|inner| inner.overlaps(start.as_ptr() as usize, bytes)) {
-            let error = Error::argument("the buffer overlaps a region of the pool");
-            return Err(error.needed(start.as_ptr() as u64));
+            return overlap();
         }
         let refusal = || Error::capacity("a pool has at most 64 regions").available(MAX_REGIONS as u64);
         if held.iter().flatten().take(count).any(|inner| inner.is_full()) {
