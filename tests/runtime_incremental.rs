@@ -186,8 +186,11 @@ fn br_47_tensors_added_later_are_taken_in() {
     for _ in 0..200 {
         g.add_tensor(Tensor { bytes: Some(8), ..Tensor::default() }).unwrap();
     }
+    let (generation, before) = (a.generation(), at(&a, &g, 0));
     a.execute(&g, 1, 2).unwrap();
     assert!(holds(&a, &g, 0, 7) && at(&a, &g, 205).is_none());
+    assert_ne!(a.generation(), generation, "an address from before may be stale");
+    assert!(before.is_some());
     assert!(a.execute(&t_graph(), 1, 2).is_err(), "fewer tensors than planned");
     assert!(a.resolve(&g, 206).is_err());
 }

@@ -177,7 +177,7 @@ unsafe extern "C" fn deallocate(user: *mut c_void, data: *mut c_void, bytes: usi
 #[test]
 fn br_29_any_refused_call_leaves_the_old_state_usable() {
     for keep_on_failure in [false, true] {
-        for fail_at in 1..20 {
+        for fail_at in 1..=20 {
             let mut ration = Ration { calls: 0, fail_at, live: 0 };
             let source = Source::Callbacks(Callbacks { allocate, deallocate, user: (&raw mut ration).cast() });
             let mut g = chain(&[128, 256, 128]);
@@ -364,6 +364,41 @@ fn br_16_scratch_is_asked_for_by_node_any_number_of_times() {
     let e = s.commit().unwrap_err();
     assert_eq!((e.kind, e.subject), (Kind::UnknownSize, Subject::Node(1)));
     assert!(s.request_scratch(0, 2, 0, 1, align(1)).is_err() && s.request_scratch(1, 0, 0, 1, align(1)).is_err());
+}
+
+#[test]
+fn br_16_preparing_one_subgraph_leaves_the_handles_of_another_valid() {
+    let mut main = chain(&[128, 128]);
+    let (first, last) = (main.add_tensor(Tensor { bytes: Some(128), ..Tensor::default() }).unwrap() as i32, 1);
+    let call = NodeSpec {
+        inputs: &[last],
+        outputs: &[first],
+        call: CallKind::Branch,
+        subgraphs: &[1, 2],
+        ..NodeSpec::default()
+    };
+    main.add_node(&call).unwrap();
+    main.set_outputs(&[first]);
+    let body = chain(&[128, 128]);
+    let mut s = Session::new(vec![main, body.clone(), body], 0, SessionConfig::default()).unwrap();
+    let prepare = |s: &mut Session| [0, 1, 2].map(|g| s.request_scratch(g, 0, 0, 16, align(16)).unwrap());
+    let handles = prepare(&mut s);
+    s.commit().unwrap();
+    assert_eq!((prepare(&mut s), s.scratch_count(), s.is_stale()), (handles, 3, false));
+    let places = handles.map(|h| s.resolve_scratch(h).unwrap().unwrap());
+    assert!(places.iter().all(|&(p, n)| n == 16 && p.as_ptr() as usize % 16 == 0));
+    // Another size in one of them, and all are where they are said to be, apart from the tensors of their own nodes.
+    s.resize_scratch(handles[1], 5000).unwrap();
+    s.commit().unwrap();
+    for (g, &handle) in handles.iter().enumerate() {
+        let (p, n) = s.resolve_scratch(handle).unwrap().unwrap();
+        assert_eq!(n, if g == 1 { 5000 } else { 16 });
+        for t in 0..2 {
+            let (tensor, bytes) = s.resolve(TensorId::new(g as u32, t)).unwrap().unwrap();
+            let (a, b) = (p.as_ptr() as usize, tensor.as_ptr() as usize);
+            assert!(a + n <= b || b + bytes <= a, "subgraph {g}, tensor {t}");
+        }
+    }
 }
 
 #[test]
