@@ -318,42 +318,6 @@ static void a_subgraph_has_a_session_of_its_own(void) {
     arenite_graph_destroy(other);
 }
 
-/* Preparing one subgraph leaves the scratch handles of another valid, and asking twice gives the same ones. */
-static void br_16_handles_of_two_subgraphs(void) {
-    static const uint64_t small[] = {64, 64};
-    static const uint32_t callees[] = {1};
-    arenite_graph_t *graph = chain(SIZES, 4), *other = chain(small, 2);
-    arenite_session_t *s = NULL;
-    uint32_t handles[2], again[2], g, index = 0;
-    int turn;
-    node_t n;
-    CHECK_OK(arenite_graph_attach(graph, other, &index));
-    fill_node(&n, 3, -1, 3, -1);
-    n.desc.call = ARENITE_CALL_BRANCH;
-    n.desc.subgraphs = callees;
-    n.desc.subgraph_count = 1;
-    CHECK_OK(arenite_graph_add_node(graph, &n.desc, &index));
-    CHECK_OK(arenite_session_create(graph, NULL, &s, NULL));
-    for (turn = 0; turn < 2; turn++) {
-        for (g = 0; g < 2; g++) {
-            CHECK_OK(arenite_session_request_scratch(s, g, 0, 0, 16, 16, turn == 0 ? &handles[g] : &again[g]));
-        }
-        CHECK_OK(arenite_session_commit(s));
-    }
-    CHECK(handles[0] != handles[1]);
-    for (g = 0; g < 2; g++) {
-        void *data = NULL;
-        size_t bytes = 0;
-        CHECK_EQ(handles[g], again[g]);
-        CHECK_OK(arenite_session_resolve_scratch(s, handles[g], &data, &bytes));
-        CHECK_EQ(bytes, 16);
-        CHECK_EQ((uintptr_t)data % 16, 0);
-    }
-    arenite_session_destroy(s);
-    arenite_graph_destroy(graph);
-    arenite_graph_destroy(other);
-}
-
 int main(void) {
     RUN(resizing_is_lazy);
     RUN(memory_grows_exactly_and_shrinks);
@@ -365,6 +329,5 @@ int main(void) {
     RUN(an_overrun_names_the_node);
     RUN(figures);
     RUN(a_subgraph_has_a_session_of_its_own);
-    RUN(br_16_handles_of_two_subgraphs);
     return DONE();
 }

@@ -266,8 +266,41 @@ static void alignments_and_mapped_constants_are_reported(void) {
     arenite_graph_destroy(graph);
 }
 
+/* Preparing one subgraph leaves the scratch handles of another valid, and asking twice gives the same ones. */
+static void br_16_handles_of_two_subgraphs(void) {
+    arenite_graph_t *graph = new_graph(), *inner = body(4096);
+    arenite_session_t *s;
+    uint32_t handles[2] = {7, 7}, callee = 0, g;
+    add_tensor(graph, 256);
+    add_tensor(graph, 256);
+    CHECK_OK(arenite_graph_attach(graph, inner, &callee));
+    add_call(graph, ARENITE_CALL_BRANCH, &callee, 1, 0, 1);
+    set_ends(graph, 0, 1);
+    s = open_session(graph, ARENITE_SESSION_SMALLEST, ARENITE_SOURCE_SYSTEM);
+    for (g = 0; g < 2; g++) {
+        CHECK_OK(arenite_session_request_scratch(s, g, 0, 0, 16, 16, &handles[g]));
+    }
+    CHECK_OK(arenite_session_commit(s));
+    CHECK(handles[0] != handles[1]);
+    for (g = 0; g < 2; g++) {
+        uint32_t again = 7;
+        void *data = NULL;
+        size_t bytes = 0;
+        CHECK_OK(arenite_session_request_scratch(s, g, 0, 0, 16, 16, &again));
+        CHECK_EQ(handles[g], again);
+        /* Nothing new was asked for, so nothing is stale. */
+        CHECK_OK(arenite_session_resolve_scratch(s, handles[g], &data, &bytes));
+        CHECK_EQ(bytes, 16);
+        CHECK_EQ((uintptr_t)data % 16, 0);
+    }
+    arenite_session_destroy(s);
+    arenite_graph_destroy(graph);
+    arenite_graph_destroy(inner);
+}
+
 int main(void) {
     RUN(branches_exclude_each_other);
+    RUN(br_16_handles_of_two_subgraphs);
     RUN(loops_and_calls_share_one_arena);
     RUN(models_in_a_row_share_one_arena);
     RUN(persistent_contents_survive);
