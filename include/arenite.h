@@ -2431,8 +2431,8 @@ ARENITE_NODISCARD arenite_status_t arenite_pool_trace_stop(const struct arenite_
  *
  * The signature is any number the host derives from what decides the sequence: the model and its input shapes. Several
  * frames may be in flight, of one signature too. 16 plans are kept, and the least recently used makes room. A plan's area
- * stays for the next frame. More than 16 frames of a signature at once, a sequence of more than 262144 requests, and a pool
- * that is traced or has a debug flag are served without a plan.
+ * stays for the next frame, and is given back before the pool refuses a request. More than 16 frames of a signature at once,
+ * a sequence of more than 262144 requests, and a pool that is traced or has a debug flag are served without a plan.
  * Returns: `ARENITE_OK`; `ARENITE_ERR_NO_MEMORY`. Ownership: `*out` is the caller's until `arenite_frame_end`; the pool cannot
  * be destroyed before that. `failure` may be null.
  */

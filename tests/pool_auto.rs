@@ -125,6 +125,26 @@ fn a_planned_block_that_grows_is_zero_past_its_old_size() {
 }
 
 #[test]
+fn what_a_plan_holds_is_no_reason_to_refuse() {
+    let config = PoolConfig { first_region: 4 << 20, growth: Growth::None, auto_frames: true, ..PoolConfig::default() };
+    let pool = Pool::new(config).unwrap();
+    for _ in 0..20 {
+        inference(&pool, 40, 60_000, u64::MAX);
+    }
+    let served = pool.frame_stats().served;
+    assert!(served > 0 && pool.stats().heap.live > 1 << 20, "an area is kept: {}", pool.stats().heap.live);
+    // The first layers as always, and then a block that takes nearly all there is.
+    for k in 0..3u64 {
+        let block = take(&pool, 60_000 * (1 + (k * k % 61) as usize) / 4, 1 + k as u8);
+        give(&pool, block);
+    }
+    let large = take(&pool, 4_000_000, 9);
+    give(&pool, large);
+    pool.check().unwrap();
+    inference(&pool, 40, 60_000, u64::MAX);
+}
+
+#[test]
 fn a_repeated_sequence_is_served_from_a_plan() {
     let pool = pool();
     give(&pool, take(&pool, 100, 0));

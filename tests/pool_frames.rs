@@ -327,6 +327,100 @@ fn a_plan_can_be_made_beforehand_saved_and_loaded() {
 }
 
 #[test]
+fn the_area_of_a_plan_is_no_reason_to_refuse() {
+    let pool = pool(1 << 16);
+    for _ in 0..2 {
+        let mut frame = pool.frame_begin(1);
+        chain(&mut frame, 8, 4000);
+    }
+    assert!(pool.frame_stats().served > 0 && pool.stats().heap.live > 32_000, "an area is kept");
+    // Between frames.
+    let block = pool.alloc(50_000, 64).unwrap();
+    // SAFETY: not used afterwards.
+    unsafe { pool.free(block) }.unwrap();
+    // In a frame that has the signature and nothing else in common.
+    for _ in 0..2 {
+        let mut frame = pool.frame_begin(1);
+        chain(&mut frame, 8, 4000);
+    }
+    let mut frame = pool.frame_begin(1);
+    assert!(frame.is_planned());
+    let block = frame.alloc(50_000, 64).unwrap();
+    assert!(!frame.is_planned());
+    fill(block, 50_000, 7);
+    free(&mut frame, block);
+    frame.end();
+    pool.check().unwrap();
+    assert!(pool.destroy().is_ok());
+}
+
+/// Whatever a damaged file makes of a plan: it is refused, or it only costs memory or blocks served from it.
+#[test]
+fn a_damaged_plan_is_refused_or_harmless() {
+    let sizes = [1000, 500, 3000, 128, 700, 2000, 64, 4096];
+    let mut sequence = Sequence::new();
+    let mut ids = Vec::new();
+    for (i, &bytes) in sizes.iter().enumerate() {
+        ids.push(sequence.alloc(bytes, 64).unwrap());
+        if i >= 2 {
+            sequence.free(ids[i - 2]).unwrap();
+        }
+    }
+    let saved = FramePlan::new(&sequence).unwrap().encode();
+    let (mut refused, mut larger, mut served) = (0, 0, 0);
+    let mut run = |bytes: &[u8]| {
+        let Ok(plan) = FramePlan::decode(bytes) else { return refused += 1 };
+        let room = sequence.blocks().iter().map(|b| b.bytes + 256).sum::<u64>();
+        if plan.bytes() > room {
+            // One of its blocks says that it is larger: an area so large may well be made, and take what others need.
+            return larger += 1;
+        }
+        let pool = pool(1 << 16);
+        if pool.frame_install(3, plan).is_err() {
+            return refused += 1;
+        }
+        for _ in 0..2 {
+            let mut frame = pool.frame_begin(3);
+            let mut live = Vec::new();
+            for (i, &bytes) in sizes.iter().enumerate() {
+                let p = frame.alloc(bytes as usize, 64).unwrap();
+                fill(p, bytes as usize, i as u8 + 1);
+                live.push((p, bytes as usize, i as u8 + 1));
+                assert!(live.iter().all(|&(p, n, mark)| p.as_ptr() as usize % 64 == 0 && holds(p, n, mark)));
+                if live.len() > 2 {
+                    free(&mut frame, live.remove(0).0);
+                }
+            }
+            live.into_iter().for_each(|(p, ..)| free(&mut frame, p));
+            frame.end();
+        }
+        served += pool.frame_stats().served;
+        pool.check().unwrap();
+        assert!(pool.destroy().is_ok());
+    };
+    run(&saved);
+    let mut bytes = saved.clone();
+    for at in 0..saved.len() {
+        for change in [1, 2, 0x40, 0x80, 0xff] {
+            bytes[at] ^= change;
+            run(&bytes);
+            bytes[at] = saved[at];
+        }
+        run(&saved[..at]);
+        run(&[&saved[..], &saved[at..]].concat());
+    }
+    // Whole words: counts, sizes, alignments, last uses and offsets that mean something else, or far too much.
+    for at in (saved.len() % 8..saved.len()).step_by(8) {
+        for word in [0, 1, 64, 127, 1 << 20, 1 << 31, 1 << 32, 1 << 62, 1 << 63, u64::MAX - 127, u64::MAX] {
+            bytes[at..at + 8].copy_from_slice(&word.to_le_bytes());
+            run(&bytes);
+            bytes.copy_from_slice(&saved);
+        }
+    }
+    assert!(refused > 1000 && served > 1000 && larger < 200, "{refused} refused, {larger}, {served} blocks served");
+}
+
+#[test]
 fn a_full_pool_and_a_full_cache_only_cost_the_plan() {
     let small = pool(16_384);
     for _ in 0..4 {

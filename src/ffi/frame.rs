@@ -80,8 +80,8 @@ unsafe impl Versioned for arenite_frame_stats_t {
 ///
 /// The signature is any number the host derives from what decides the sequence: the model and its input shapes. Several
 /// frames may be in flight, of one signature too. 16 plans are kept, and the least recently used makes room. A plan's area
-/// stays for the next frame. More than 16 frames of a signature at once, a sequence of more than 262144 requests, and a pool
-/// that is traced or has a debug flag are served without a plan.
+/// stays for the next frame, and is given back before the pool refuses a request. More than 16 frames of a signature at once,
+/// a sequence of more than 262144 requests, and a pool that is traced or has a debug flag are served without a plan.
 /// Returns: `ARENITE_OK`; `ARENITE_ERR_NO_MEMORY`. Ownership: `*out` is the caller's until `arenite_frame_end`; the pool cannot
 /// be destroyed before that. `failure` may be null.
 ///

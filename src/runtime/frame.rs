@@ -120,12 +120,31 @@ impl<P: Deref<Target = Pool>> Frame<P> {
             // The first run is the one that decides how much memory the process ever had.
             request = request.side(Side::Lowest);
         }
-        let block = self.pool.alloc_with(&request)?;
+        let block = match self.pool.alloc_with(&request) {
+            Err(_) if self.give_up_the_plan() => self.pool.alloc_with(&request)?,
+            other => other?,
+        };
         if let Mode::Record(recording) = &self.mode {
             let padded = (bytes as u64).saturating_add(self.pool.overhead());
             self.pool.watch_alloc(recording, block, padded, align as u64);
         }
         Ok(block)
+    }
+
+    /// Leaves the plan and gives its area back, if nothing in it is live: a frame that asks for other blocks than the plan
+    /// foresees would else be refused the memory that the plan holds for it. Whether it did.
+    #[cold]
+    fn give_up_the_plan(&mut self) -> bool {
+        let Mode::Replay(instance, replay) = &mut self.mode else { return false };
+        instance.drain(replay);
+        if replay.live() > 0 {
+            return false;
+        }
+        if let Mode::Replay(instance, replay) = core::mem::replace(&mut self.mode, Mode::Pass) {
+            self.pool.leave_replay(self.signature, &instance, replay);
+        }
+        self.pool.release_idle_areas();
+        true
     }
 
     /// Frees as [`Pool::free`] does, and faster for a planned block of this frame.

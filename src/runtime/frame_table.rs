@@ -313,10 +313,12 @@ impl Pool {
         self.release_areas(retired);
     }
 
-    /// Gives back the areas of instances of which nothing is live; their plans stay.
-    pub(crate) fn release_idle_areas(&self) {
+    /// Gives back the areas of instances of which nothing is live; their plans stay. Whether there were any.
+    pub(crate) fn release_idle_areas(&self) -> bool {
         let retired = self.shared.frames.lock().retire(true);
+        let any = !retired.is_empty();
         self.release_areas(retired);
+        any
     }
 
     /// Writes down an allocation of a frame being recorded.

@@ -132,7 +132,10 @@ impl Pool {
             }
         }
         self.make_room(streams, slot, request.bytes);
-        let block = self.alloc_untraced(&request.side(Side::Low))?;
+        let block = match self.alloc_untraced(&request.side(Side::Low)) {
+            Err(_) if self.give_up_stream(slot) => self.alloc_untraced(&request.side(Side::Low))?,
+            other => other?,
+        };
         let repeat = slot.with(|stream| stream.allocated(block, padded, request.align));
         if let Some(repeat) = repeat {
             self.predict(slot, &repeat);
@@ -184,6 +187,16 @@ impl Pool {
             self.leave_planned(&instance, replay);
         }
         block
+    }
+
+    /// Leaves the frame in progress, and gives its area back if nothing in it is live: a request that it does not foresee
+    /// would else be refused the memory that it holds. Whether there was one.
+    #[cold]
+    fn give_up_stream(&self, slot: &Slot) -> bool {
+        let over = slot.with(Stream::abandon);
+        let any = over.is_some();
+        self.leave_stream(over);
+        any && self.release_idle_areas()
     }
 
     fn leave_stream(&self, over: Option<Active>) {

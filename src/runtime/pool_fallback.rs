@@ -167,6 +167,12 @@ impl Pool {
                 return self.admit(block, asked);
             }
         }
+        // Areas that wait for the next frame of their plan are worth less than a block that somebody needs now.
+        if self.release_idle_areas() {
+            if let Ok(block) = self.try_alloc(padded) {
+                return self.admit(block, asked);
+            }
+        }
         match self.ask_fallback(asked) {
             Some(block) => Ok(block),
             None => Err(self.refuse(cause, asked)),

@@ -266,8 +266,8 @@ impl FramePlan {
         out
     }
 
-    /// The plan of bytes from [`FramePlan::encode`]. Nothing is trusted: `Argument` for other bytes, for a wrong length,
-    /// and for offsets that [`check`] rejects.
+    /// The plan of bytes from [`FramePlan::encode`]. Nothing is trusted: `Argument` for other bytes, for a wrong length, for
+    /// offsets that [`check`] rejects, and for a plan larger than all its blocks laid out one behind the other.
     pub fn decode(bytes: &[u8]) -> Result<FramePlan, Error> {
         let wrong = Error::argument("the bytes are not a saved frame plan");
         let body = bytes.strip_prefix(MAGIC).ok_or(wrong)?;
@@ -278,6 +278,8 @@ impl FramePlan {
         }
         let mut sequence = Sequence::new();
         let mut offsets = Vec::with_capacity(count as usize);
+        // One behind the other, each with all the padding there can be: no plan needs more.
+        let mut most: Bytes = 0;
         while let (Some(bytes), Some(asked), Some(align), Some(last), Some(offset)) =
             (words.next(), words.next(), words.next(), words.next(), words.next())
         {
@@ -290,8 +292,13 @@ impl FramePlan {
             };
             sequence.push(Block { bytes, asked, align, last })?;
             offsets.push(offset);
+            most = most.saturating_add(bytes).saturating_add(align.max(GRANULE));
         }
-        FramePlan::with_offsets(&sequence, &offsets)
+        let plan = FramePlan::with_offsets(&sequence, &offsets)?;
+        match plan.bytes() <= most {
+            true => Ok(plan),
+            false => Err(wrong.needed(plan.bytes()).available(most)),
+        }
     }
 }
 
