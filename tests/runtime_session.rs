@@ -386,7 +386,7 @@ fn br_16_preparing_one_subgraph_leaves_the_handles_of_another_valid() {
     s.commit().unwrap();
     assert_eq!((prepare(&mut s), s.scratch_count(), s.is_stale()), (handles, 3, false));
     let places = handles.map(|h| s.resolve_scratch(h).unwrap().unwrap());
-    assert!(places.iter().all(|&(p, n)| n == 16 && p.as_ptr() as usize % 16 == 0));
+    assert!(places.iter().all(|&(p, n)| n == 16 && (p.as_ptr() as usize).is_multiple_of(16)));
     // Another size in one of them, and all are where they are said to be, apart from the tensors of their own nodes.
     s.resize_scratch(handles[1], 5000).unwrap();
     s.commit().unwrap();
