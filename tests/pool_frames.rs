@@ -386,7 +386,7 @@ fn a_damaged_plan_is_refused_or_harmless() {
                 let p = frame.alloc(bytes as usize, 64).unwrap();
                 fill(p, bytes as usize, i as u8 + 1);
                 live.push((p, bytes as usize, i as u8 + 1));
-                assert!(live.iter().all(|&(p, n, mark)| p.as_ptr() as usize % 64 == 0 && holds(p, n, mark)));
+                assert!(live.iter().all(|&(p, n, mark)| (p.as_ptr() as usize).is_multiple_of(64) && holds(p, n, mark)));
                 if live.len() > 2 {
                     free(&mut frame, live.remove(0).0);
                 }
